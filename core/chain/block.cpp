@@ -67,6 +67,7 @@ Bytes genesis_bytes(const GenesisSection& genesis) {
   Bytes bytes = parts_bytes(genesis.founders, encode_statement);
   append_le(bytes, static_cast<std::uint32_t>(genesis.anchors.size()));
   for (const Hash256& anchor : genesis.anchors) append_array(bytes, anchor);
+  append_array(bytes, genesis.tokenizer);
   return bytes;
 }
 
@@ -119,6 +120,7 @@ Expected<GenesisSection> read_genesis(ByteSpan bytes) {
   if (!are_founders || !is_ascending(genesis.founders, &Statement::node)) in.fail();
   genesis.anchors.resize(in.count(sizeof(Hash256), max_rows));
   for (Hash256& anchor : genesis.anchors) anchor = in.array<Hash256>();
+  genesis.tokenizer = in.array<Hash256>();
   if (!in.at_end()) return corrupt("a genesis can't be read");
   return genesis;
 }

@@ -62,6 +62,7 @@ struct ResultSection {
 struct GenesisSection {
   std::vector<Statement> founders;  // Register statements whose reference is zero; ascending by node key
   std::vector<Hash256> anchors;     // of each row: the initial weights
+  Hash256 tokenizer{};              // SHA-256 of the network's tokenizer.json
   friend bool operator==(const GenesisSection&, const GenesisSection&) = default;
 };
 

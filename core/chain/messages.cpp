@@ -97,6 +97,7 @@ void write(Bytes& bytes, const Heartbeat& heartbeat) {
   append_array(bytes, encode_heartbeat(heartbeat));
 }
 void write(Bytes& bytes, const GenesisHello& hello) {
+  append_array(bytes, hello.tokenizer);
   append_array(bytes, encode_statement(hello.founder));
 }
 void write(Bytes& bytes, const GenesisProposal& proposal) {
@@ -195,10 +196,12 @@ Expected<ChainItem> read_certified(ByteSpan bytes, const Hash256& network) {
 }
 
 Expected<ChainItem> read_hello(ByteSpan bytes) {
-  NS_ASSIGN_OR_RETURN(Statement founder, decode_statement(bytes));
+  Reader in(bytes);
+  const auto tokenizer = in.array<Hash256>();
+  NS_ASSIGN_OR_RETURN(Statement founder, decode_statement(in.rest()));
   if (!std::holds_alternative<Register>(founder.what) || founder.reference != BlockReference{})
     return corrupt("a founder's hello is no registration");
-  return ChainItem(GenesisHello{std::move(founder)});
+  return ChainItem(GenesisHello{std::move(founder), tokenizer});
 }
 
 Expected<ChainItem> read_genesis_signature(ByteSpan bytes) {

@@ -255,7 +255,7 @@ void ChainNode::try_open_start() {
   if (!sync_.finds_no_history() || !options_.trust.may_begin()) return;
   if (!open_start_)
     open_start_.emplace(options_.rules, options_.open_start, services_.key, membership_->founding(),
-                        options_.anchors, options_.trust.founder_wallet, services_.checks);
+                        options_.model, options_.trust.founder_wallet, services_.checks);
   handle(open_start_->tick(services_.clock.monotonic_now(), services_.clock.wall_now(),
                            services_.peers.nobody()));
 }

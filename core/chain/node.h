@@ -53,7 +53,7 @@ struct ChainOptions {
   std::uint32_t beacon_length = beacon_chain_length;
   bool vouch_on_lan = false;  // for candidates of the own local network: an open start
   TrustAnchor trust;
-  std::vector<Hash256> anchors;  // initial weights of the rows, for a genesis
+  InitialModel model;  // for a genesis
   OpenStartOptions open_start;
   AgreementOptions agreement;
   SyncOptions sync;
@@ -79,6 +79,8 @@ struct ChainView {
   Outlook outlook = Outlook::Certifies;
   std::optional<Hash256> asks_succession;  // a proposal that waits for this node's person
   bool refused_anchors = false;            // no history yet, and a peer begins with other weights
+  // The network's, or the one that it will have, where this node's initial model is for another.
+  std::optional<Hash256> wanted_tokenizer;
   std::uint64_t evidence = 0;              // proofs that this node found or received
   std::uint64_t failed_saves = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // of posts

@@ -270,9 +270,11 @@ ChainView ChainNode::view() const {
   view.bytes_sent = outbox_.bytes_sent();
   view.bytes_received = bytes_received_;
   view.refused_anchors = open_start_ && open_start_->refused_anchors();
+  if (open_start_) view.wanted_tokenizer = open_start_->wanted_tokenizer();
   if (!history_) return view;
   const ChainTip& tip = history_->tip();
   const Registry& registry = *tip.registry;
+  if (registry.tokenizer() != options_.model.tokenizer) view.wanted_tokenizer = registry.tokenizer();
   view.genesis = history_->genesis();
   view.height = tip.height();
   view.round = registry.round();

@@ -20,9 +20,9 @@ const crypto::PublicKey& wallet_of(const Statement& founder) {
   return std::get<Register>(founder.what).delegation.wallet_key;
 }
 
-BlockBody genesis_body(std::vector<Statement> founders, const std::vector<Hash256>& anchors) {
+BlockBody genesis_body(std::vector<Statement> founders, const InitialModel& model) {
   BlockBody body;
-  body.genesis = GenesisSection{std::move(founders), anchors};
+  body.genesis = GenesisSection{std::move(founders), model.anchors, model.tokenizer};
   return body;
 }
 
@@ -33,14 +33,14 @@ std::uint64_t genesis_time(WallTime wall) {
 }  // namespace
 
 OpenStart::OpenStart(const ChainRules& rules, OpenStartOptions options, const crypto::KeyPair& key,
-                     Statement own, std::vector<Hash256> anchors, std::optional<crypto::PublicKey> required,
+                     Statement own, InitialModel model, std::optional<crypto::PublicKey> required,
                      SignatureChecks& checks)
     : rules_(rules),
       options_(options),
       key_(key),
       self_(crypto::node_id(key.public_key())),
       own_(std::move(own)),
-      anchors_(std::move(anchors)),
+      model_(std::move(model)),
       required_(required),
       checks_(checks) {}
 
@@ -56,20 +56,37 @@ bool OpenStart::names_required(const std::vector<Statement>& founders) const {
 
 // So that no hello can spoil everybody's genesis.
 bool OpenStart::could_begin_alone(const Statement& founder) const {
-  return apply_genesis(rules_, genesis_time(wall_), genesis_body({founder}, anchors_), checks_).ok();
+  return apply_genesis(rules_, genesis_time(wall_), genesis_body({founder}, model_), checks_).ok();
 }
 
 void OpenStart::begin_again(MonotonicTime now) {
-  heard_.clear();  // those that are still there say hello again
   signing_.reset();
   since_ = now;
   ++attempts_;
+  // Those that are still there say hello again. A node that takes over the tokenizer is silent for a while.
+  const bool waits = attempts_ < options_.binding_attempts;
+  for (auto heard = heard_.begin(); heard != heard_.end();)
+    heard = waits && !is_ready(heard->second) ? std::next(heard) : heard_.erase(heard);
+}
+
+std::size_t OpenStart::ready_count() const {
+  return static_cast<std::size_t>(std::count_if(heard_.begin(), heard_.end(),
+                                                [this](const auto& each) { return is_ready(each.second); }));
+}
+
+std::optional<Hash256> OpenStart::wanted_tokenizer() const {
+  if (!since_ || heard_.empty() || now_ - *since_ < options_.hello / 2) return std::nullopt;
+  if (attempts_ >= options_.binding_attempts) return std::nullopt;  // perhaps nobody can have it
+  const auto& [lowest, heard] = *heard_.begin();
+  if (self_ < lowest || is_ready(heard)) return std::nullopt;
+  return heard.tokenizer;
 }
 
 OpenStart::Output OpenStart::tick(MonotonicTime now, WallTime wall, bool nobody) {
   Output output;
   if (!may_begin(own_)) return output;
   if (!since_) since_ = now;
+  now_ = now;
   wall_ = wall;
   const bool complete = signing_ && signing_->is_complete();
   if (signing_ && !complete && now - signing_->since >= options_.release) begin_again(now);
@@ -80,7 +97,7 @@ OpenStart::Output OpenStart::tick(MonotonicTime now, WallTime wall, bool nobody)
 
   if (!sent_ || now - *sent_ >= options_.repeat) {
     sent_ = now;
-    output.to_all.push_back(GenesisHello{own_});
+    output.to_all.push_back(GenesisHello{own_, model_.tokenizer});
     if (signing_ && signing_->is_own) output.to_all.push_back(GenesisProposal{signing_->block});
     if (signing_) output.to_all.push_back(own_signature());
   }
@@ -91,17 +108,20 @@ OpenStart::Output OpenStart::tick(MonotonicTime now, WallTime wall, bool nobody)
 bool OpenStart::is_turn_to_propose(MonotonicTime now, bool nobody) const {
   const Duration waited = now - *since_;
   if (heard_.empty()) return waited >= (nobody ? options_.hello_alone : options_.hello);
-  const auto rank = std::distance(heard_.begin(), heard_.lower_bound(self_));
+  if (attempts_ < options_.binding_attempts && ready_count() < heard_.size()) return false;
+  const auto rank = std::count_if(heard_.begin(), heard_.lower_bound(self_),
+                                  [this](const auto& each) { return is_ready(each.second); });
   return waited >= options_.hello + rank * options_.next_proposer;
 }
 
 void OpenStart::propose(MonotonicTime now, WallTime wall, Output* output) {
   std::vector<Statement> founders{own_};
-  for (const auto& [id, heard] : heard_) founders.push_back(heard.founder);
+  for (const auto& [id, heard] : heard_)
+    if (is_ready(heard)) founders.push_back(heard.founder);
   if (!names_required(founders)) return;  // perhaps it comes yet
   std::sort(founders.begin(), founders.end(),
             [](const Statement& a, const Statement& b) { return a.node < b.node; });
-  BlockBody body = genesis_body(std::move(founders), anchors_);
+  BlockBody body = genesis_body(std::move(founders), model_);
   const auto proposed = apply_genesis(rules_, genesis_time(wall), body, checks_);
   if (!proposed.ok()) return begin_again(now);
   BlockPtr block = make_block(proposed->header, std::move(body), {}, rules_.network);
@@ -114,24 +134,30 @@ Verdict OpenStart::take(const net::NodeId& from, const GenesisHello& hello, Mono
     return Verdict::Malformed;
   if (!since_) return Verdict::Busy;
   const auto known = heard_.find(from);
-  if (known != heard_.end() && known->second.founder == hello.founder) return Verdict::Known;
+  if (known != heard_.end() && known->second.founder == hello.founder &&
+      known->second.tokenizer == hello.tokenizer)
+    return Verdict::Known;
   if (!may_begin(hello.founder)) return Verdict::Inadmissible;
   if (known == heard_.end() && heard_.size() + 1 >= options_.most_founders) return Verdict::Limit;
   if (!checks_.statement(hello.founder, rules_.network)) return Verdict::BadSignature;
   if (!could_begin_alone(hello.founder)) return Verdict::Inadmissible;
-  heard_.insert_or_assign(from, Heard{hello.founder, now});
+  heard_.insert_or_assign(from, Heard{hello.founder, hello.tokenizer, now});
   return Verdict::Taken;
 }
 
 bool OpenStart::has_other_anchors(const net::NodeId& from, const Block& block) const {
   return heard_.count(from) > 0 && has_only_genesis(block.body) &&
-         block.body.genesis->anchors.size() == anchors_.size() && block.body.genesis->anchors != anchors_;
+         block.body.genesis->tokenizer == model_.tokenizer &&
+         block.body.genesis->anchors.size() == model_.anchors.size() &&
+         block.body.genesis->anchors != model_.anchors;
 }
 
 // Cheap checks only; genesis_registry() does the others.
 Verdict OpenStart::judge(const net::NodeId& from, const Block& block, MonotonicTime now,
                          WallTime wall) const {
-  if (!has_only_genesis(block.body) || block.body.genesis->anchors != anchors_) return Verdict::Inadmissible;
+  if (!has_only_genesis(block.body) || block.body.genesis->anchors != model_.anchors ||
+      block.body.genesis->tokenizer != model_.tokenizer)
+    return Verdict::Inadmissible;
   const std::vector<Statement>& founders = block.body.genesis->founders;
   if (founders.size() > options_.most_founders) return Verdict::Inadmissible;
   if (std::find(founders.begin(), founders.end(), own_) == founders.end()) return Verdict::Inadmissible;
@@ -151,14 +177,14 @@ Verdict OpenStart::judge(const net::NodeId& from, const Block& block, MonotonicT
     ++listed;
   }
   if (!lists_sender) return Verdict::Inadmissible;
-  if (listed == heard_.size() || attempts_ >= options_.binding_attempts) return Verdict::Taken;
+  if (listed == ready_count() || attempts_ >= options_.binding_attempts) return Verdict::Taken;
   const auto is_listed = [&](const crypto::PublicKey& node) {
     return std::any_of(founders.begin(), founders.end(),
                        [&](const Statement& founder) { return founder.node == node; });
   };
   const bool leaves_out = std::any_of(heard_.begin(), heard_.end(), [&](const auto& each) {
     const Heard& heard = each.second;
-    return now - heard.since > options_.hello / 2 && !is_listed(heard.founder.node);
+    return is_ready(heard) && now - heard.since > options_.hello / 2 && !is_listed(heard.founder.node);
   });
   return leaves_out ? Verdict::Inadmissible : Verdict::Taken;
 }

@@ -4,6 +4,10 @@
 // time; it is released after 30 s and begins again. A network whose profile names founders begins only with
 // nodes of their wallets.
 //
+// Each hello names the tokenizer that its node's initial weights are for. The tokenizer of the lowest id is the
+// network's: a node with another one takes it over and begins again (wanted_tokenizer()), and the others wait for
+// it during the first `binding_attempts`.
+//
 // A node signs no genesis that lists one that it has not heard. In its first `binding_attempts` it signs none
 // that leaves out one that it has heard for longer than half of the hello time; later it does, so that a node
 // that says hello to some only holds nothing up for long.
@@ -31,12 +35,18 @@ struct OpenStartOptions {
   std::size_t most_founders = 64;
 };
 
+// The model that a genesis of this node names.
+struct InitialModel {
+  std::vector<Hash256> anchors;  // of the initial weights, per row
+  Hash256 tokenizer{};
+};
+
 class OpenStart {
  public:
-  // own: this node's Register statement, signed. anchors: of the initial weights, per row. required: a wallet
-  // that the genesis has to name. key, rules and checks outlive it.
+  // own: this node's Register statement, signed. required: a wallet that the genesis has to name. key, rules and
+  // checks outlive it.
   OpenStart(const ChainRules& rules, OpenStartOptions options, const crypto::KeyPair& key, Statement own,
-            std::vector<Hash256> anchors, std::optional<crypto::PublicKey> required, SignatureChecks& checks);
+            InitialModel model, std::optional<crypto::PublicKey> required, SignatureChecks& checks);
 
   struct Output {
     std::vector<ChainItem> to_all;  // those that were heard, and contacts
@@ -56,11 +66,15 @@ class OpenStart {
   Verdict take(const net::NodeId& from, const GenesisSignature& signature, Output* output);
   // A node that was heard proposes a genesis with other initial weights: neither can ever sign the other's.
   bool refused_anchors() const { return refused_anchors_; }
+  // The tokenizer of the lowest id heard, if that is not this node's own; none in the first half of the hello time,
+  // and none after `binding_attempts`.
+  std::optional<Hash256> wanted_tokenizer() const;
   std::vector<net::NodeId> heard_nodes() const;
 
  private:
   struct Heard {
     Statement founder;
+    Hash256 tokenizer{};
     MonotonicTime since{};
   };
   struct Signing {
@@ -75,6 +89,8 @@ class OpenStart {
   bool names_required(const std::vector<Statement>& founders) const;
   bool could_begin_alone(const Statement& founder) const;
   void begin_again(MonotonicTime now);
+  bool is_ready(const Heard& heard) const { return heard.tokenizer == model_.tokenizer; }
+  std::size_t ready_count() const;
   bool is_turn_to_propose(MonotonicTime now, bool nobody) const;
   void propose(MonotonicTime now, WallTime wall, Output* output);
   bool has_other_anchors(const net::NodeId& from, const Block& block) const;
@@ -89,12 +105,13 @@ class OpenStart {
   const crypto::KeyPair& key_;
   const net::NodeId self_;
   const Statement own_;
-  const std::vector<Hash256> anchors_;
+  const InitialModel model_;
   const std::optional<crypto::PublicKey> required_;
   SignatureChecks& checks_;
   std::map<net::NodeId, Heard> heard_;  // without this node
   std::optional<MonotonicTime> since_, sent_;
-  WallTime wall_{};  // of the newest tick
+  MonotonicTime now_{};  // of the newest tick
+  WallTime wall_{};
   std::uint32_t attempts_ = 0;
   bool refused_anchors_ = false;
   std::optional<Signing> signing_;  // this node's own proposal, or the one that it signed

@@ -201,7 +201,7 @@ void Registry::rebuild_indexes() {
 
 auto Registry::position_fields(auto& r) {
   return std::tie(r.height_, r.time_ms_, r.round_, r.opening_height_, r.epoch_round_, r.epoch_ms_,
-                  r.opening_hash_, r.beacon_, r.next_member_, r.next_wallet_);
+                  r.opening_hash_, r.beacon_, r.tokenizer_, r.next_member_, r.next_wallet_);
 }
 
 Bytes Registry::position_record() const {

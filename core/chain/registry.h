@@ -99,11 +99,13 @@ class Registry {
   std::uint64_t round() const { return round_; }  // the newest with a result
   std::uint64_t opening_height() const { return opening_height_; }
   // The opening block of the round in progress. tip: hash of this registry's block.
+  // opening_hash_: zeros in the opening block's own registry.
   const Hash256& opening(const Hash256& tip) const {
     return opening_height_ == height_ ? tip : opening_hash_;
   }
   const std::optional<ClosedRound>& closed() const { return closed_; }
   const Hash256& beacon() const { return beacon_; }
+  const Hash256& tokenizer() const { return tokenizer_; }  // the genesis names it
   const Hash256& root() const { return root_; }
 
   // ---- Records, ascending by number
@@ -143,7 +145,7 @@ class Registry {
   void complete();                // what follows from the records
   friend class BlockApplication;  // detail/block_application.h
   std::uint64_t height_ = 0, time_ms_ = 0, round_ = 0, opening_height_ = 0;
-  Hash256 opening_hash_{}, beacon_{}, root_{};  // opening_hash_: zeros in the opening block's own registry
+  Hash256 opening_hash_{}, beacon_{}, tokenizer_{}, root_{};
   std::vector<Hash256> recent_;                 // hashes of the blocks before this one, newest first
   std::vector<Hash256> openings_;               // of the opening blocks before the current one, newest first
   std::optional<ClosedRound> closed_;

@@ -6,6 +6,7 @@
 
 #include "core/data/detail/dataset_base.h"
 #include "core/data/manifest_store.h"
+#include "core/data/own_text.h"
 #include "core/data/shard_file.h"
 
 namespace neuroshard::data {
@@ -78,6 +79,15 @@ Expected<std::unique_ptr<Dataset>> open_local_dataset(storage::FileEnv& env, con
                                                       const ManifestTrust& trust) {
   NS_ASSIGN_OR_RETURN(Manifest manifest, load_manifest(env, directory, trust));
   NS_ASSIGN_OR_RETURN(auto tokenizer, load_tokenizer(env, directory, manifest));
+  return std::unique_ptr<Dataset>(
+      std::make_unique<LocalDataset>(env, directory, std::move(manifest), std::move(tokenizer)));
+}
+
+Expected<std::unique_ptr<Dataset>> open_own_text(storage::FileEnv& env, const std::string& directory,
+                                                 const ManifestTrust& trust) {
+  NS_ASSIGN_OR_RETURN(Manifest manifest, load_manifest(env, directory, trust));
+  NS_ASSIGN_OR_RETURN(auto tokenizer, load_tokenizer(env, directory, manifest));
+  for (ShardEntry& shard : manifest.shards) shard.id |= first_own_shard;
   return std::unique_ptr<Dataset>(
       std::make_unique<LocalDataset>(env, directory, std::move(manifest), std::move(tokenizer)));
 }

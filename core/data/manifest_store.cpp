@@ -60,15 +60,26 @@ Expected<Manifest> load_manifest(storage::FileEnv& env, const std::string& direc
   return manifest;
 }
 
+std::string pending_tokenizer_path(const std::string& directory) {
+  return directory + "/" + tokenizer_file_name + pending_suffix;
+}
+
 Expected<std::shared_ptr<const Tokenizer>> load_tokenizer(storage::FileEnv& env, const std::string& directory,
                                                           const Manifest& manifest) {
-  const std::string path = directory + "/" + tokenizer_file_name;
-  NS_ASSIGN_OR_RETURN(const Bytes bytes, storage::read_file(env, path, max_tokenizer_file_bytes));
-  if (crypto::sha256(bytes) != manifest.tokenizer_hash) {
+  std::string path = directory + "/" + tokenizer_file_name;
+  const std::string pending = pending_tokenizer_path(directory);
+  auto bytes = storage::read_file(env, path, max_tokenizer_file_bytes);
+  const auto is_right = [&] { return bytes.ok() && crypto::sha256(*bytes) == manifest.tokenizer_hash; };
+  if (!is_right() && env.exists(pending)) {
+    path = pending;
+    bytes = storage::read_file(env, path, max_tokenizer_file_bytes);
+  }
+  if (!bytes.ok()) return std::move(bytes).error();
+  if (!is_right()) {
     return make_error(ErrorCode::Corrupt,
                       fmt::format("{} is not the tokenizer that the signed manifest names", path));
   }
-  auto tokenizer = parse_tokenizer(bytes);
+  auto tokenizer = parse_tokenizer(*bytes);
   if (!tokenizer.ok()) return std::move(tokenizer).error().with_context(path);
   return std::shared_ptr<const Tokenizer>(std::make_shared<Tokenizer>(std::move(tokenizer).value()));
 }

@@ -20,7 +20,9 @@ Expected<void> store_manifest(storage::FileEnv& env, const std::string& director
 Expected<Manifest> load_manifest(storage::FileEnv& env, const std::string& directory,
                                  const ManifestTrust& trust);
 
-// tokenizer.json of the directory; Corrupt when its hash is not the manifest's.
+// Where a tokenizer waits for the manifest that names it: tokenizer.json is replaced after the manifest.
+std::string pending_tokenizer_path(const std::string& directory);
+// The directory's tokenizer that the manifest names. Corrupt: it has none.
 Expected<std::shared_ptr<const Tokenizer>> load_tokenizer(storage::FileEnv& env, const std::string& directory,
                                                           const Manifest& manifest);
 

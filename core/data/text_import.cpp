@@ -134,6 +134,7 @@ class Import {
                         count_words(Span<TextSource* const>(sources), options_.threads, {}, options_.cancel));
     LearningOptions learning;
     learning.vocab_size = options_.vocabulary;
+    learning.min_frequency = options_.least_frequency;
     NS_ASSIGN_OR_RETURN(Tokenizer learned, learn_merges(
                                                Tokenizer(), counted, learning,
                                                [this](std::uint32_t done, std::uint32_t wanted) {

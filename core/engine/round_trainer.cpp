@@ -10,6 +10,12 @@
 #include "core/train/schedule.h"
 
 namespace neuroshard::engine {
+namespace {
+
+// After a model was made without the network's tokenizer: other nodes did not give it.
+constexpr Duration change_pause = std::chrono::minutes(1);
+
+}  // namespace
 
 RoundTrainer::RoundTrainer(RoundTrainerOptions options, std::shared_ptr<Spool> spool, const Clock& clock,
                            Logger& logger)
@@ -40,7 +46,22 @@ void RoundTrainer::tell_ready() {
   if (!listener_.executor->post([ready = listener_.ready, facts = *facts_] { ready(facts); }))
     logger_.warning("rounds", "the node's queue is full: this node does not take part in the rounds");
   facts_->states.clear();  // large, and the listener has them
-  told_ = true;
+  told_ = facts_->tokenizer;
+}
+
+void RoundTrainer::want_tokenizer(const Hash256& tokenizer) {
+  std::lock_guard lock(mutex_);
+  wanted_ = tokenizer;
+  changed_.notify_all();
+}
+
+Hash256 RoundTrainer::wanted_tokenizer() const {
+  std::lock_guard lock(mutex_);
+  return wanted_.value_or(Hash256{});
+}
+
+bool RoundTrainer::must_change() const {
+  return wanted_ && facts_ && facts_->tokenizer != *wanted_ && clock_.monotonic_now() >= change_from_;
 }
 
 void RoundTrainer::answer(std::function<void(Expected<rounds::RoundLearner::Boundary>)> done,
@@ -63,7 +84,11 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
                                   values, parts_.size()));
   RoundFacts facts{
       model.tokenizer_hash(), rounds::cut_fragments(values, parts_.size(), options_.inner_steps), {}};
-  if (!told_) {
+  const bool is_new = [&] {
+    std::lock_guard lock(mutex_);
+    return told_ != facts.tokenizer;
+  }();
+  if (is_new) {
     for (const rounds::Fragment& fragment : facts.fragments) {
       NS_ASSIGN_OR_RETURN(ByteSourcePtr weights, copy_weights(model, fragment));
       ByteSourcePtr momentum = zero_bytes(weights->size());
@@ -75,8 +100,11 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
   since_arrival_ = 0;
   const std::vector<RoundPlace> places = model.places();
   std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < parts_.size(); ++i)
+  if (wanted_ && *wanted_ != facts.tokenizer) change_from_ = clock_.monotonic_now() + change_pause;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (told_ && is_new) parts_[i]->forget();
     parts_[i]->attach(facts.fragments[i], places.size() == parts_.size() ? places[i] : RoundPlace{});
+  }
   facts_ = std::move(facts);
   tell_ready();
   return {};
@@ -122,9 +150,11 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
       std::unique_lock lock(mutex_);
       if (asked() == nullptr && !may_train() && !waited) {
         waited = true;
-        changed_.wait_for(lock, options_.longest_rest, [this] { return asked() != nullptr || may_train(); });
+        changed_.wait_for(lock, options_.longest_rest,
+                          [this] { return asked() != nullptr || may_train() || must_change(); });
         rested_ += clock_.monotonic_now() - begin;
       }
+      if (must_change()) return Turn::OtherTokenizer;
       part = asked();
       if (part == nullptr) {
         if (!may_train()) return Turn::Rest;

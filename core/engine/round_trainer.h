@@ -71,6 +71,9 @@ class RoundTrainer final {
   // The learner of a fragment's endpoint; lives as long as this object. Each fragment has its own error
   // feedback, where it is on; a learner ignores the memory of another model.
   rounds::RoundLearner& learner(std::size_t fragment = 0);
+  // The network has this tokenizer, and the model's text another one: the model has to be made again with it. A
+  // model that is attached without it is not asked again for a minute.  Threads: any.
+  void want_tokenizer(const Hash256& tokenizer);
   std::size_t fragments() const { return parts_.size(); }
 
   // ---- The compute thread.
@@ -78,10 +81,12 @@ class RoundTrainer final {
   // InvalidArgument: it has fewer values than fragments. Other errors: those of reading its weights.
   Expected<void> attach(RoundModel& model);
   void detach();
-  enum class Turn : std::uint8_t { Train, Rest };
+  enum class Turn : std::uint8_t { Train, Rest, OtherTokenizer };
   // Handles the endpoints' requests. With nothing to train it waits up to longest_rest, then returns Rest if
-  // there is still nothing.  Errors: those of reading or writing the weights.
+  // there is still nothing. OtherTokenizer: nothing is trained before a model with wanted_tokenizer() is attached.
+  // Errors: those of reading or writing the weights.
   Expected<Turn> before_step();
+  Hash256 wanted_tokenizer() const;
   void after_step(std::uint64_t tokens);
 
   // ---- Any thread.
@@ -97,6 +102,7 @@ class RoundTrainer final {
   class FragmentTrainer;  // detail/fragment_trainer.h
 
   bool may_train() const;          // with the lock
+  bool must_change() const;        // with the lock; the tokenizer
   FragmentTrainer* asked() const;  // with the lock; the first with a request
   void tell_ready();               // with the lock
   void tell_progress();            // with the lock
@@ -118,7 +124,9 @@ class RoundTrainer final {
   std::condition_variable changed_;
   Listener listener_;
   std::optional<RoundFacts> facts_;
-  std::atomic<bool> told_{false};  // a listener has received the states
+  std::optional<Hash256> told_;    // a listener has received the states of a model with this tokenizer
+  std::optional<Hash256> wanted_;  // by the network
+  MonotonicTime change_from_{};    // not before
   Duration rested_{}, trained_{};
   MonotonicTime turned_{};  // the start of the current step
 

@@ -1,5 +1,5 @@
-// The text that this node trains on: imports a person's files, opens the existing shards, and selects the
-// held-out part.
+// The text that this node trains on: imports a person's files, takes over the network's tokenizer, and opens
+// the shards.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,30 @@
 
 namespace neuroshard::engine {
 
-// Adds a file or folder to the data directory's shards; learns the tokenizer if there is none yet.
-Expected<data::ImportResult> import_training_text(const config::DataDirectory& directory,
-                                                  TrainingServices services, const PrepareOptions& options);
+struct TrainingText {
+  std::unique_ptr<data::Dataset> dataset;
+  data::ImportResult imported;
+};
 
-// The shards of the data directory, else those that the network's publisher serves. NotFound, when there is
-// neither, names what to provide.
-Expected<std::unique_ptr<data::Dataset>> open_training_data(const config::DataDirectory& directory,
-                                                            TrainingServices services,
-                                                            const CancelToken& cancel);
+// The text of this node with the network's tokenizer, and options.text added to it:
+//
+//   the network has a publisher   its shards and tokenizer, and the node's own shards beside them
+//   the network has rounds        the node's own shards, with options.tokenizer, or else the tokenizer that they have
+//   neither                       the node's own shards
+//
+// Text without any of these tokenizers gets one that is learned from it. The tokenizer of a network without a
+// publisher is offered to the other nodes; own shards never are.
+// Errors: NotFound (there is no text; names what to provide), those of data::import_text and
+// data::open_remote_dataset.
+Expected<TrainingText> prepare_training_text(const config::DataDirectory& directory,
+                                             const TrainingServices& services, const PrepareOptions& options);
+
+// The network's profile names a publisher of its text.
+bool has_publisher(const config::DataDirectory& directory);
+
+// The node's own shards. NotFound: it has none.
+Expected<std::unique_ptr<data::Dataset>> open_own_text(const config::DataDirectory& directory,
+                                                       storage::FileEnv& files);
 
 // The disk space for cached shards of the network's publisher.
 std::uint64_t published_cache_bytes(const config::DataDirectory& directory);

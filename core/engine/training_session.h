@@ -61,6 +61,7 @@ struct PrepareProgress {
     LearningMerges,  // merges of the tokenizer
     Encoding,        // bytes of text
     Finishing,       // writing shards and manifest
+    FetchingTokenizer,  // the network's; no count
     LoadingCompute,  // the compute module; no count
     CreatingModel,   // slots
     RestoringModel,  // slots
@@ -80,6 +81,8 @@ enum class SessionMode : std::uint8_t {
 struct PrepareOptions {
   SessionMode mode = SessionMode::Train;
   std::string text;  // a file or folder to add to the training text; empty: use the data directory's
+  // The tokenizer of a network without a publisher, which other nodes have; none: the one of the data directory.
+  std::optional<Hash256> tokenizer;
   std::function<void(const PrepareProgress&)> on_progress;  // on the calling thread
   CancelToken cancel;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/engine/training_data.h"
 #include "core/engine/training_memory.h"
 #include "core/runtime/continuation_call.h"
 #include "core/runtime/round_rules.h"
@@ -38,6 +39,7 @@ ChainRounds::ChainRounds(PeerHost& host, const config::DataDirectory& directory,
       network_(directory.network_id()),
       directory_(directory.path()),
       trust_(ChainTrust::read(services.files, directory_, directory.profile())),
+      shares_tokenizer_(!engine::has_publisher(directory)),
       spool_(storage::make_file_spool({directory_ + "/spool", engine::round_spool_memory})),
       trainer_(make_round_trainer(consensus_, spool_, services)),
       entries_(host.id(), consensus_.batch_tokens) {
@@ -83,17 +85,21 @@ void ChainRounds::stop() {
     away_timer_.reset();
     away_.reset();
     methods_.clear();
-    node_.reset();
-    content_.reset();
-    training_.reset();
+    close_chain();
     status_.reset();
     executor_.reset();
-    files_.reset();
-    own_files_.reset();
   });
   // Their threads post to the executor, which keeps running meanwhile.
   other_learners_.clear();
   work_.reset();
+}
+
+void ChainRounds::close_chain() {
+  node_.reset();
+  content_.reset();
+  training_.reset();
+  files_.reset();
+  own_files_.reset();
 }
 
 std::function<node::RoundsView()> ChainRounds::view() const {
@@ -156,11 +162,14 @@ void ChainRounds::on_piece_call(const net::Caller& from, ByteSpan request, const
 // ---- The beginning
 
 void ChainRounds::on_ready(const engine::RoundFacts& facts) {
-  if (tokenizer_) {
-    if (*tokenizer_ != facts.tokenizer)
-      trouble_ = "the tokenizer has changed: restart this node to join the rounds with it";
+  if (tokenizer_ == facts.tokenizer) return;
+  if (reads_beginning_) {
+    next_model_ = facts;
     return;
   }
+  close_chain();  // of a model with another tokenizer
+  kept_.clear();
+  trouble_.clear();
   if (const auto opened = open_files(); !opened.ok()) {
     trouble_ = "this node takes no part in the rounds: " + opened.error().describe();
     services_.logger.error("rounds", trouble_);
@@ -171,15 +180,19 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
   std::vector<std::uint64_t> values;
   for (const rounds::Fragment& fragment : fragments_) values.push_back(fragment.count);
   report_.emplace(values);
-  work_ = std::make_unique<engine::RoundThread>(host_.executor());
+  if (!work_) work_ = std::make_unique<engine::RoundThread>(host_.executor());
   auto beginning = std::make_shared<ChainBeginning>();
+  reads_beginning_ = true;
   work_->run(
       [beginning, first = facts.states,
        from = BeginningSources{services_.files, *files_, directory_, network_,
                                outer_rules(consensus_, facts.tokenizer), fragments_,
                                files_->block_count() > 0}] { *beginning = read_beginning(from, first); },
       [this, life = lifetime_.token(), beginning] {
-        if (life.alive()) begin(*beginning);
+        if (!life.alive()) return;
+        reads_beginning_ = false;
+        if (const auto next = std::exchange(next_model_, std::nullopt)) return on_ready(*next);
+        begin(*beginning);
       });
 }
 
@@ -386,6 +399,8 @@ void ChainRounds::refresh() {
   RoundsSeen seen;
   if (node_) {
     const ChainMoment now = moment(training);
+    if (shares_tokenizer_ && now.chain.wanted_tokenizer)
+      trainer_->want_tokenizer(*now.chain.wanted_tokenizer);
     report_->fill(view, now);
     view.contributors = entries_.contributors();
     if (view.trouble.empty()) view.trouble = now.training.trouble;

@@ -85,6 +85,7 @@ class ChainRounds final : public Presence {
   void open(ReportingAs as, std::uint64_t seed);
   void on_ready(const engine::RoundFacts& facts);
   Expected<void> open_files();
+  void close_chain();
   void begin(ChainBeginning& beginning);
   crypto::Delegation own_delegation() const;
   crypto::PublicKey wallet_key() const;
@@ -107,6 +108,7 @@ class ChainRounds final : public Presence {
   const Hash256 network_;
   const std::string directory_;
   const Expected<ChainTrust> trust_;
+  const bool shares_tokenizer_;  // no publisher gives one
   const std::shared_ptr<Spool> spool_;  // of payloads and anchors
   std::shared_ptr<engine::RoundTrainer> trainer_;
   std::vector<std::unique_ptr<rounds::RoundLearner>> other_learners_;  // by row; see Interpositions
@@ -117,6 +119,8 @@ class ChainRounds final : public Presence {
   bool stopped_ = false;
   std::optional<crypto::Delegation> wallet_;
   std::optional<Hash256> tokenizer_;
+  bool reads_beginning_ = false;                  // on another thread
+  std::optional<engine::RoundFacts> next_model_;  // with another tokenizer, made meanwhile
   std::vector<rounds::Fragment> fragments_;  // by row
   std::unique_ptr<PatientExecutor> executor_;
   std::unique_ptr<MemberPeers> peers_;

@@ -34,7 +34,7 @@ chain::ChainOptions chain_options(const ChainFacts& facts, const crypto::Delegat
   chain::ChainOptions options;
   options.rules = chain_rules(facts.consensus, facts.network, facts.fragments.size());
   options.delegation = delegation;
-  options.anchors = std::move(anchors);
+  options.model = {std::move(anchors), facts.tokenizer};
   return options;
 }
 

@@ -34,12 +34,12 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
   options_.training.chain = rules;
   fragments_ =
       rounds::cut_fragments(options_.initial.size(), options_.fragments, options_.trainer.inner_steps);
-  options_.chain.anchors.clear();
+  options_.chain.model.anchors.clear();
   for (const rounds::Fragment& fragment : fragments_) {
     options_.training.shapes.push_back({fragment.row, fragment.first, fragment.count});
     initial_.push_back(initial_state(options_.initial, fragment));
     const auto identity = rounds::anchor_identity(rules.network, options_.training.outer, fragment.row, 0);
-    options_.chain.anchors.push_back(rounds::hash_of(identity, *initial_.back()).value());
+    options_.chain.model.anchors.push_back(rounds::hash_of(identity, *initial_.back()).value());
   }
   newest_.resize(fragments_.size());
   for (std::size_t i = 0; i < options_.nodes; ++i) {
@@ -84,7 +84,7 @@ crypto::Delegation ChainWorld::delegation(const Host& host) const {
 chain::CertifiedBlock ChainWorld::make_genesis() {
   chain::BlockBody body;
   body.genesis.emplace();
-  body.genesis->anchors = options_.chain.anchors;
+  body.genesis->anchors = options_.chain.model.anchors;
   const std::size_t founders = options_.founders == 0 ? hosts_.size() : options_.founders;
   std::vector<const Host*> signers;
   for (std::size_t i = 0; i < founders; ++i) {
@@ -107,7 +107,7 @@ void ChainWorld::begin_at_snapshot() {
                   checks_);
   chain::BlockBody body;
   body.genesis.emplace();
-  body.genesis->anchors = options_.chain.anchors;
+  body.genesis->anchors = options_.chain.model.anchors;
   const auto add = [&](const Host& host) {
     chain::OwnMembership membership(rules, host.key, delegation(host), host.id, std::nullopt,
                                     options_.chain.beacon_length);

@@ -33,6 +33,7 @@ class RoundsRun {
   // Where nodes listen. At another address than this one nobody dials them: the tracker sees 127.0.0.1.
   QString address = "127.0.0.1";
   QString tracker_address = "127.0.0.1";  // set before make()
+  QString eval_interval = "0";            // steps; of the nodes that are launched from now on
   QString name_space;                     // network namespace of the nodes that are launched from now on
   QStringList node_words;                 // of every node beside its own; set before it is launched
   QStringList environment;                // NAME=value, of the nodes that are launched from now on
@@ -86,9 +87,14 @@ class RoundsRun {
     nodes_[name] = start_in(name_space, program, liar + words);
   }
   // A node that knows the network from the link only.
-  void launch_invited(const QString& name, const QString& link) {
+  void launch_invited(const QString& name, const QString& link, const QString& text = "text") {
     nodes_[name] = std::make_shared<NodeProcess>(
-        run_words(name, "text") + QStringList{"--join", link, "--yes"}, environment);
+        run_words(name, text) + QStringList{"--join", link, "--yes"}, environment);
+  }
+  // A text for launch().
+  bool write_text(const QString& name, const QByteArray& content) const {
+    QFile text(path(name));
+    return text.open(QIODevice::WriteOnly) && text.write(content) == content.size();
   }
   QByteArray joined(const QString& name) const {
     NodeProcess& node = *nodes_.value(name);
@@ -194,7 +200,7 @@ class RoundsRun {
                        "0",          "--p2p-address",
                        address,      "--cpu-threads",
                        "1",          "--eval-interval-steps",
-                       "0",          "--checkpoint-min-interval",
+                       eval_interval, "--checkpoint-min-interval",
                        "1d"} +
            node_words;
   }

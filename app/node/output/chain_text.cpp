@@ -69,7 +69,7 @@ Json genesis_json(const chain::GenesisSection& genesis) {
   Json founders = Json::array(), anchors = Json::array();
   for (const chain::Statement& founder : genesis.founders) founders.push_back(node_of(founder.node));
   for (const Hash256& anchor : genesis.anchors) anchors.push_back(to_hex(anchor));
-  return {{"founders", founders}, {"anchors", anchors}};
+  return {{"founders", founders}, {"anchors", anchors}, {"tokenizer", to_hex(genesis.tokenizer)}};
 }
 
 std::string plural(std::size_t count, const char* what) {

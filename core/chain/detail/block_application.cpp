@@ -161,6 +161,7 @@ Expected<RegistryPtr> BlockApplication::apply_genesis(const BlockBody& body) {
     draft_->rows_.back().anchor = anchor;
   }
   draft_->time_ms_ = time_ms_;
+  draft_->tokenizer_ = body.genesis->tokenizer;
   draft_->beacon_ = tagged_hash("neuroshard/chain/first-beacon/1", ByteSpan(body_root(body, {})));
   update_epoch(false);
   draft_->complete();

@@ -1,5 +1,6 @@
 #include "core/engine/detail/data_view.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/crypto/hash.h"
@@ -12,6 +13,21 @@ bool is_local(const data::ShardEntry& shard) {
   return shard.url.find("://") == std::string::npos;
 }
 
+// What the publisher signed, without the node's own shards. Empty: there is no publisher.
+std::string manifest_hash(data::Manifest manifest) {
+  const auto own = std::find_if(manifest.shards.begin(), manifest.shards.end(),
+                                [](const data::ShardEntry& shard) { return data::is_own_shard(shard.id); });
+  manifest.shards.erase(own, manifest.shards.end());
+  return to_hex(crypto::sha256(data::encode_manifest(manifest)));
+}
+
+std::string name_of(const data::ShardEntry& shard) {
+  std::string name = shard.url;
+  if (data::is_own_shard(shard.id)) name += " (own text)";
+  if (shard.split == data::Split::HeldOut) name += " (held out)";
+  return name;
+}
+
 }  // namespace
 
 node::DataView describe_data(const config::DataDirectory& directory, storage::FileEnv& files,
@@ -19,24 +35,23 @@ node::DataView describe_data(const config::DataDirectory& directory, storage::Fi
   node::DataView view;
   const data::Manifest& manifest = dataset.manifest();
   const std::string folder = directory.data_path();
-  const bool published =
-      files.exists(folder + "/published") && !files.exists(folder + "/" + data::manifest_file_name);
+  const bool published = has_publisher(directory);
   view.source = published ? directory.profile().directory.manifest_url : folder;
   if (const std::string trouble = dataset.trouble(); !trouble.empty()) view.source += " (" + trouble + ")";
   if (published) view.cache_limit_bytes = published_cache_bytes(directory);
-  if (published) view.manifest = to_hex(crypto::sha256(data::encode_manifest(manifest)));
+  if (published) view.manifest = manifest_hash(manifest);
   view.shard_count = manifest.shards.size();
   for (const data::ShardEntry& shard : manifest.shards) {
     (shard.split == data::Split::Train ? view.train_tokens : view.held_out_tokens) += shard.tokens;
+    const bool cached = published && !data::is_own_shard(shard.id);
     const std::string path =
-        published ? folder + "/published/shards/" + to_hex(shard.sha256) + ".pt" : folder + "/" + shard.url;
-    const bool here = (published || is_local(shard)) && files.exists(path);
+        cached ? folder + "/published/shards/" + to_hex(shard.sha256) + ".pt" : folder + "/" + shard.url;
+    const bool here = (cached || is_local(shard)) && files.exists(path);
     if (here) view.cache_bytes += shard.size;
     if (view.shards.size() >= node::max_page) continue;
     node::ShardEntry entry;
     entry.index = shard.id;
-    entry.name = shard.url;
-    if (shard.split == data::Split::HeldOut) entry.name += " (held out)";
+    entry.name = name_of(shard);
     entry.state = here ? "cached" : "missing";
     entry.tokens = shard.tokens;
     entry.bytes = shard.size;
@@ -47,15 +62,6 @@ node::DataView describe_data(const config::DataDirectory& directory, storage::Fi
   view.merges = static_cast<std::uint32_t>(dataset.tokenizer().merges().size());
   view.tokenizer_hash = to_hex(manifest.tokenizer_hash);
   return view;
-}
-
-Expected<std::unique_ptr<data::Dataset>> open_own_text(const config::DataDirectory& directory,
-                                                       storage::FileEnv& files) {
-  data::ManifestTrust trust;
-  trust.publisher = directory.node_key().public_key();
-  const Hash256 network = directory.network_id();
-  trust.network_id = Bytes(network.begin(), network.end());
-  return data::open_local_dataset(files, directory.data_path(), trust);
 }
 
 }  // namespace neuroshard::engine::detail

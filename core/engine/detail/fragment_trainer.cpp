@@ -119,6 +119,16 @@ void RoundTrainer::FragmentTrainer::attach(const rounds::Fragment& fragment, con
   }
 }
 
+void RoundTrainer::FragmentTrainer::forget() {
+  pending_.reset();
+  newest_.reset();
+  boundary_.reset();
+  recalled_.reset();
+  feedback_.reset();
+  sent_ = {};
+  alone_ = false;
+}
+
 void RoundTrainer::FragmentTrainer::detach() {
   anchor_.reset();
   at_boundary_.reset();

@@ -28,6 +28,8 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   // restored: of the checkpoint that the model continued from.
   void attach(const rounds::Fragment& fragment, const RoundPlace& restored);  // with the lock
   void detach();                                                              // with the lock
+  // Drops what applies to a model with another tokenizer.
+  void forget();  // with the lock
   // Handles the requests that asked() reports.
   Expected<void> serve();
   // With the lock; true when this step completes the steps of the round.

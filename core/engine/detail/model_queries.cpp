@@ -7,6 +7,7 @@
 #include "core/data/encoder.h"
 #include "core/engine/detail/data_view.h"
 #include "core/engine/router_load.h"
+#include "core/engine/training_data.h"
 
 namespace neuroshard::engine::detail {
 namespace {

@@ -20,6 +20,7 @@ SessionHost::~SessionHost() = default;
 
 Expected<SessionHost::Ready> SessionHost::open(const PrepareOptions& options, std::uint64_t evaluate_at) {
   text_.reset();
+  close();
   auto ready = [&]() -> Expected<Ready> {
     Ready result;
     NS_ASSIGN_OR_RETURN(result.info, open_training(options));
@@ -61,32 +62,26 @@ WallTime SessionHost::saved_at(const std::string& checkpoint) const {
   return entry.ok() ? entry->manifest.saved_at : WallTime{};
 }
 
-Expected<std::optional<StepReport>> SessionHost::train(const CancelToken& cancel) {
+Expected<SessionHost::Turn> SessionHost::step(std::uint32_t threads, std::uint64_t target,
+                                              const CancelToken& cancel) {
+  training_->limit_threads(threads);
   const std::shared_ptr<RoundTrainer>& rounds = context_.options.rounds;
   if (rounds) {
     NS_ASSIGN_OR_RETURN(const RoundTrainer::Turn turn, rounds->before_step());
-    if (turn == RoundTrainer::Turn::Rest) return std::optional<StepReport>();
+    if (turn == RoundTrainer::Turn::Rest) return Turn{};
+    if (turn == RoundTrainer::Turn::OtherTokenizer) return Turn{std::nullopt, rounds->wanted_tokenizer()};
   }
   NS_ASSIGN_OR_RETURN(StepReport report, training_->step(cancel));
   if (rounds) rounds->after_step(report.tokens);
-  return std::optional<StepReport>(std::move(report));
-}
-
-Expected<std::optional<SessionHost::Step>> SessionHost::step(std::uint32_t threads, std::uint64_t target,
-                                                             const CancelToken& cancel) {
-  training_->limit_threads(threads);
-  NS_ASSIGN_OR_RETURN(std::optional<StepReport> report, train(cancel));
-  if (!report) return std::optional<Step>();
-  if (report->step == target && !report->validation) {
-    if (auto validation = training_->evaluate(false, cancel); validation.ok())
-      report->validation = *validation;
+  if (report.step == target && !report.validation) {
+    if (auto validation = training_->evaluate(false, cancel); validation.ok()) report.validation = *validation;
   }
-  if (!report->router_load.empty()) {
-    std::vector<float> bias(report->router_load.size());
+  if (!report.router_load.empty()) {
+    std::vector<float> bias(report.router_load.size());
     training_->stage().router_bias(bias.data());
-    router_.add(report->router_load, bias);
+    router_.add(report.router_load, bias);
   }
-  return std::optional<Step>(Step{std::move(*report), router_.view(), training_->shard_in_use()});
+  return Turn{Step{std::move(report), router_.view(), training_->shard_in_use()}, std::nullopt};
 }
 
 Expected<std::string> SessionHost::save() {

@@ -36,7 +36,7 @@ class SessionHost {
     std::shared_ptr<const data::Tokenizer> tokenizer;
   };
   // Makes the model that trains; closes the other one first, for its memory. evaluate_at: evaluates a model
-  // that has this many steps already; 0 = never. On an error there is no model.
+  // that has this many steps already; 0 = never. A model that trains is closed. On an error there is no model.
   Expected<Ready> open(const PrepareOptions& options, std::uint64_t evaluate_at);
 
   struct Step {
@@ -44,9 +44,13 @@ class SessionHost {
     std::vector<node::ExpertLoad> experts;
     std::optional<data::ShardId> shard;
   };
-  // One training step on `threads` threads (0 = from the settings). Nothing: the rounds rest. The step that
-  // reaches `target` is evaluated, whatever the interval of evaluations.
-  Expected<std::optional<Step>> step(std::uint32_t threads, std::uint64_t target, const CancelToken& cancel);
+  struct Turn {
+    std::optional<Step> step;                 // none: the rounds rest
+    std::optional<Hash256> other_tokenizer;   // that the model has to be opened with again
+  };
+  // One training step on `threads` threads (0 = from the settings). The step that reaches `target` is evaluated,
+  // whatever the interval of evaluations.
+  Expected<Turn> step(std::uint32_t threads, std::uint64_t target, const CancelToken& cancel);
 
   Expected<std::string> save();
   // Saves the final checkpoint, if a model trains; the model stays open.
@@ -64,7 +68,6 @@ class SessionHost {
 
  private:
   Expected<SessionInfo> open_training(const PrepareOptions& options);
-  Expected<std::optional<StepReport>> train(const CancelToken& cancel);
   WallTime saved_at(const std::string& checkpoint) const;
 
   const EngineContext& context_;

@@ -85,7 +85,9 @@ void TrainingController::begin(node::TrainingPlan plan, node::CommandId command)
   context_.publisher.clear("training_failed");
   draft_.training.data_source = plan.text_path;
   draft_.training.activity.clear();
-  run_ = Run{std::move(plan), command};
+  run_.emplace();
+  run_->plan = std::move(plan);
+  run_->command = command;
   context_.publisher.set_state(node::RunState::Starting);
 }
 
@@ -218,6 +220,13 @@ void TrainingController::restore_failed() {
   if (prepared() && !stop_requested_) context_.publisher.set_state(node::RunState::Training);
 }
 
+void TrainingController::again_from_preparation() {
+  run_->prepared = false;
+  run_->plan.text_path.clear();  // it was imported before
+  run_->plan.steps = 0;
+  run_->plan.until_step = run_->target_step;
+}
+
 bool TrainingController::restored(const checkpoint::Entry& entry, node::CommandId command) {
   session_open_ = false;
   unsaved_ = false;
@@ -226,10 +235,7 @@ bool TrainingController::restored(const checkpoint::Entry& entry, node::CommandI
   draft_.training.smoothed_loss.reset();
   draft_.checkpoint = {entry.name, entry.manifest.saved_at};
   if (!run_) return false;
-  run_->prepared = false;
-  run_->plan.text_path.clear();  // it was imported before
-  run_->plan.steps = 0;
-  run_->plan.until_step = run_->target_step;
+  again_from_preparation();
   if (run_->command != 0) context_.commands.done(run_->command);
   run_->command = command;
   return true;

@@ -66,9 +66,11 @@ class TrainingController final : public ContributeListener {
     node::CommandId command = 0;  // done when training begins or is paused; 0 = done
     bool prepared = false;
     std::uint64_t target_step = 0;  // 0 = no end
+    std::optional<Hash256> tokenizer;  // of the network, that the text has to take over
   };
 
   void begin(node::TrainingPlan plan, node::CommandId command);
+  void again_from_preparation();
   void pause();
   bool target_reached() const;
   void fail(Error error);
@@ -80,7 +82,8 @@ class TrainingController final : public ContributeListener {
   void end_job();
   void on_prepared(Expected<SessionHost::Ready> ready);
   void on_not_prepared(node::CommandId command, const Error& error);
-  void on_step(Expected<std::optional<SessionHost::Step>> step);
+  void on_step(Expected<SessionHost::Turn> turn);
+  void take_over(const Hash256& tokenizer);
   void on_saved(const Expected<std::string>& name);
   struct End {
     Expected<void> result;

@@ -17,6 +17,7 @@ node::ComputeView compute_view(const compute::ModuleInfo& info) {
 void TrainingController::prepare_job() {
   PrepareOptions options;
   options.text = run_->plan.text_path;
+  options.tokenizer = run_->tokenizer;
   options.on_progress = progress_.reporter();
   // A plan whose steps are all done requests an evaluation.
   const std::uint64_t evaluate_at = run_->plan.steps == 0 ? run_->plan.until_step : 0;
@@ -40,6 +41,7 @@ void TrainingController::on_prepared(Expected<SessionHost::Ready> ready) {
   const SessionInfo& info = ready->info;
   session_open_ = true;
   run_->prepared = true;
+  run_->tokenizer.reset();
   run_->target_step = run_->plan.steps != 0 ? info.step + run_->plan.steps : run_->plan.until_step;
   draft_.training.step = info.step;
   draft_.training.target_step = run_->target_step;
@@ -73,21 +75,32 @@ void TrainingController::on_not_prepared(node::CommandId command, const Error& e
 void TrainingController::step_job() {
   context_.jobs.start([this, target = run_->target_step, threads = contribute_.limits().threads](
                           const CancelToken& interrupt) { return host_.step(threads, target, interrupt); },
-                      [this](Expected<std::optional<SessionHost::Step>> step) { on_step(std::move(step)); });
+                      [this](Expected<SessionHost::Turn> turn) { on_step(std::move(turn)); });
 }
 
-void TrainingController::on_step(Expected<std::optional<SessionHost::Step>> step) {
-  if (!step.ok()) {
+// Makes the model again, with its text under the network's tokenizer. The steps so far are of no use to anybody.
+void TrainingController::take_over(const Hash256& tokenizer) {
+  again_from_preparation();
+  run_->tokenizer = tokenizer;
+  unsaved_ = false;
+  context_.publisher.set_state(node::RunState::Starting);
+  context_.publisher.publish();
+}
+
+void TrainingController::on_step(Expected<SessionHost::Turn> turn) {
+  if (!turn.ok()) {
     // Cancelled by a stop or a pause, whose job is next.
-    if (step.error().code != ErrorCode::Cancelled) fail(step.error());
+    if (turn.error().code != ErrorCode::Cancelled) fail(turn.error());
     return;
   }
-  if (!*step) {  // the rounds have nothing to train at the moment
+  if (turn->other_tokenizer) return take_over(*turn->other_tokenizer);
+  const std::optional<SessionHost::Step>& step = turn->step;
+  if (!step) {  // the rounds have nothing to train at the moment
     if (!finish_if_round_is_over()) progress_.show_rest();
     return;
   }
-  const StepReport& report = (*step)->report;
-  model_.set_step(report.total_tokens, (*step)->experts, (*step)->shard);
+  const StepReport& report = step->report;
+  model_.set_step(report.total_tokens, step->experts, step->shard);
   unsaved_ = true;
   progress_.record(report);
   static_cast<void>(finish_if_round_is_over());

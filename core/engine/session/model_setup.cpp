@@ -56,8 +56,9 @@ void ModelSetup::report(PrepareProgress::Phase phase, std::uint64_t done, std::u
 }
 
 Expected<void> ModelSetup::prepare_text() {
-  if (!options_.text.empty() && parts_.trains()) NS_RETURN_IF_ERROR(import_text());
-  NS_ASSIGN_OR_RETURN(parts_.dataset, open_training_data(parts_.directory, parts_.services, options_.cancel));
+  NS_ASSIGN_OR_RETURN(TrainingText text, prepare_training_text(parts_.directory, parts_.services, options_));
+  parts_.dataset = std::move(text.dataset);
+  note_import(text.imported);
   const data::Dataset& dataset = *parts_.dataset;
   SessionInfo& info = parts_.info;
   parts_.state.tokenizer_hash = dataset.manifest().tokenizer_hash;
@@ -79,9 +80,7 @@ Expected<void> ModelSetup::prepare_text() {
   return {};
 }
 
-Expected<void> ModelSetup::import_text() {
-  NS_ASSIGN_OR_RETURN(const data::ImportResult result,
-                      import_training_text(parts_.directory, parts_.services, options_));
+void ModelSetup::note_import(const data::ImportResult& result) {
   parts_.info.files_added = result.files_added;
   parts_.info.tokenizer_learned = result.tokenizer_learned;
   if (result.changed()) {
@@ -92,7 +91,6 @@ Expected<void> ModelSetup::import_text() {
                     result.train_tokens_added));
   }
   platform::trim_heap();
-  return {};
 }
 
 TrainingMemoryRequest ModelSetup::memory_request() const {
@@ -178,9 +176,12 @@ Expected<void> ModelSetup::restore() {
   const auto progress = [this](std::uint64_t done, std::uint64_t total) {
     report(PrepareProgress::Phase::RestoringModel, done, total);
   };
-  NS_ASSIGN_OR_RETURN(const auto manifest,
-                      load_current_checkpoint(parts_.directory, parts_.services, parts_.info.shape,
-                                              *parts_.stage, parts_.trains(), progress, &name, &alerts_));
+  std::optional<checkpoint::Manifest> manifest;
+  if (!passes_over_checkpoint()) {
+    NS_ASSIGN_OR_RETURN(manifest,
+                        load_current_checkpoint(parts_.directory, parts_.services, parts_.info.shape,
+                                                *parts_.stage, parts_.trains(), progress, &name, &alerts_));
+  }
   if (!manifest && !parts_.trains()) {
     return make_error(
         ErrorCode::NotFound,
@@ -199,6 +200,23 @@ Expected<void> ModelSetup::restore() {
   NS_ASSIGN_OR_RETURN(parts_.checkpoints, TrainingCheckpoints::open(parts_.directory, parts_.services,
                                                                     parts_.info.shape, *parts_.stage, keep));
   return {};
+}
+
+// A node whose text has taken over the network's tokenizer gets the weights from the network, too.
+bool ModelSetup::passes_over_checkpoint() {
+  if (consensus().inner_steps == 0 || !parts_.trains()) return false;
+  const checkpoint::Catalogue catalogue(parts_.services.files, parts_.directory.checkpoints_path());
+  const auto current = catalogue.current();
+  if (!current.ok() || !*current) return false;
+  TrainerState saved;
+  if (!decode_trainer_state((*current)->manifest.trainer_state, &saved).ok() ||
+      saved.tokenizer_hash == parts_.state.tokenizer_hash)
+    return false;
+  alerts_.push_back({LogLevel::Warning, "checkpoint",
+                     fmt::format("Checkpoint {} was trained with another tokenizer than the network has. "
+                                 "Training begins with a new model; the checkpoint stays on the disk.",
+                                 (*current)->name)});
+  return true;
 }
 
 Expected<void> ModelSetup::initialise() {
@@ -241,8 +259,10 @@ Expected<void> ModelSetup::take_over(const checkpoint::Manifest& manifest, const
   parts_.state.held_out_loss = manifest.losses.held_out;
   parts_.state.places = saved.places;
   if (!parts_.trains()) return {};
-  NS_ASSIGN_OR_RETURN(const data::LoaderPosition position,
+  NS_ASSIGN_OR_RETURN(data::LoaderPosition position,
                       data::LoaderPosition::from_json(manifest.loader_position));
+  // Saved before own shards had ids of their own.
+  if (parts_.dataset->manifest().find(position.shard_id) == nullptr) position.shard_id |= data::first_own_shard;
   NS_RETURN_IF_ERROR(parts_.loader->restore(position));
   keep_micro_batch(saved, std::max(1u, manifest.micro_batch));
   const checkpoint::Catalogue catalogue(parts_.services.files, parts_.directory.checkpoints_path());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/checkpoint/manifest.h"
+#include "core/data/text_import.h"
 #include "core/engine/session/session_parts.h"
 
 namespace neuroshard::engine::detail {
@@ -26,13 +27,14 @@ class ModelSetup {
  private:
   // Parts of run(), in order.
   Expected<void> prepare_text();
-  Expected<void> import_text();
+  void note_import(const data::ImportResult& result);
   Expected<void> load_compute();
   Expected<void> settle_precision(compute::ModuleOptions options);
   Expected<void> make_model();
   Expected<void> restore();
   Expected<void> initialise();
   Expected<void> take_over(const checkpoint::Manifest& manifest, const std::string& name);
+  bool passes_over_checkpoint();
   void keep_micro_batch(const TrainerState& saved, std::uint32_t micro_batch);
   Expected<void> prepare_training();
 

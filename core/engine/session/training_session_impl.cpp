@@ -17,6 +17,7 @@ std::string_view to_string(PrepareProgress::Phase phase) {
     case PrepareProgress::Phase::LearningMerges: return "Learning the tokenizer";
     case PrepareProgress::Phase::Encoding: return "Encoding the text";
     case PrepareProgress::Phase::Finishing: return "Writing the shards";
+    case PrepareProgress::Phase::FetchingTokenizer: return "Fetching the network's tokenizer";
     case PrepareProgress::Phase::LoadingCompute: return "Loading the compute module";
     case PrepareProgress::Phase::CreatingModel: return "Creating the model";
     case PrepareProgress::Phase::RestoringModel: break;

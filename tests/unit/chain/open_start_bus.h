@@ -31,9 +31,9 @@ struct Node {
   SignatureChecks checks;
   OpenStart start;
   explicit Node(std::uint16_t number, std::vector<crypto::PublicKey> founders = {},
-                std::optional<crypto::PublicKey> required = {})
+                std::optional<crypto::PublicKey> required = {}, Hash256 tokenizer = {})
       : party(party_of(number)),
-        start(rules, {}, party.node, founder_of(party), anchors(), required, checks) {
+        start(rules, {}, party.node, founder_of(party), {anchors(), tokenizer}, required, checks) {
     std::sort(founders.begin(), founders.end());
     rules.founders = std::move(founders);
   }
@@ -58,11 +58,13 @@ class Bus {
     Duration longest_delay = milliseconds(300);
     Duration last_join{};
     std::uint64_t seed = 1;
+    // Each node begins with a tokenizer of its own, and takes over another one in this time, silently.
+    std::optional<Duration> take_over = std::nullopt;
   };
   explicit Bus(Options options) : options_(options), rng_(options.seed) {
     for (std::uint16_t i = 0; i < options.nodes; ++i) {
       Seat seat;
-      seat.node = std::make_unique<Node>(i);
+      seat.node = options.take_over ? with_tokenizer(i, tokenizer_of(i)) : std::make_unique<Node>(i);
       seat.joins = options.last_join * static_cast<std::int64_t>(rng_.below(1000)) / 1000;
       seat.next_tick = seat.joins;
       seats_.push_back(std::move(seat));
@@ -85,6 +87,10 @@ class Bus {
         if (!is_there(i) || seat.genesis || now_ < seat.next_tick) continue;
         seat.next_tick = now_ + milliseconds(500);
         handle(i, seat.node->tick(now_));
+        if (const auto wanted = seat.node->start.wanted_tokenizer(); wanted && options_.take_over) {
+          seat.node = with_tokenizer(static_cast<std::uint16_t>(i), *wanted);
+          seat.next_tick = seat.silent_until = now_ + *options_.take_over;
+        }
       }
     }
   }
@@ -95,6 +101,11 @@ class Bus {
       if (seats_[i].genesis && now_ < seats_[i].dies) all.push_back(*seats_[i].genesis);
     return all;
   }
+  static Hash256 tokenizer_of(std::uint16_t node) {
+    Hash256 tokenizer{};
+    tokenizer.fill(static_cast<std::uint8_t>(node + 1));
+    return tokenizer;
+  }
   // Ever completed by somebody.
   const std::set<Hash256>& completed() const { return completed_; }
   Duration first_at() const { return first_at_; }
@@ -102,14 +113,20 @@ class Bus {
  private:
   struct Seat {
     std::unique_ptr<Node> node;
-    Duration joins{}, next_tick{}, dies = std::chrono::hours(99);
+    Duration joins{}, next_tick{}, silent_until{}, dies = std::chrono::hours(99);
     std::optional<CertifiedBlock> genesis;
   };
   struct Message {
     std::size_t from = 0, to = 0;
     ChainItem item;
   };
-  bool is_there(std::size_t node) const { return now_ >= seats_[node].joins && now_ < seats_[node].dies; }
+  static std::unique_ptr<Node> with_tokenizer(std::uint16_t number, const Hash256& tokenizer) {
+    return std::make_unique<Node>(number, std::vector<crypto::PublicKey>(), std::nullopt, tokenizer);
+  }
+  bool is_there(std::size_t node) const {
+    const Seat& seat = seats_[node];
+    return now_ >= seat.joins && now_ >= seat.silent_until && now_ < seat.dies;
+  }
 
   void send(std::size_t from, std::size_t to, const ChainItem& item) {
     if (from == to || rng_.uniform() < options_.loss || (stops && stops(from, to, item))) return;

@@ -58,6 +58,9 @@ class TestOpenStart : public QObject {
   void signatures_are_checked();
   void only_named_founders_begin();
   void a_genesis_names_the_wallet_of_the_invitation();
+  void the_lowest_ids_tokenizer_is_the_networks();
+  void a_node_with_another_tokenizer_does_not_hold_up_the_start();
+  void nobody_signs_a_genesis_with_another_tokenizer();
 };
 
 void TestOpenStart::all_begin_with_one_genesis_data() {
@@ -287,7 +290,7 @@ void TestOpenStart::other_initial_weights_are_noticed() {
   const Party other = party_of(1);
   ChainRules rules = rules_of();
   SignatureChecks checks;
-  OpenStart begins(rules, {}, other.node, founder_of(other), {Hash256{2}}, {}, checks);
+  OpenStart begins(rules, {}, other.node, founder_of(other), {{Hash256{2}}, {}}, std::nullopt, checks);
   Node node(0);
   node.tick({});
   begins.tick(at({}), wall_at({}), false);
@@ -395,6 +398,76 @@ void TestOpenStart::a_genesis_names_the_wallet_of_the_invitation() {
   QCOMPARE(control.propose(party_of(1), without, seconds(16), &output), Verdict::Taken);
   QCOMPARE(invited.hello(party_of(0), seconds(16)), Verdict::Taken);
   QCOMPARE(invited.propose(party_of(1), genesis_of({0, 1, 2}), seconds(17), &output), Verdict::Taken);
+}
+
+// Each node comes with a tokenizer of its own: all of them end in one genesis, with that of the lowest id.
+void TestOpenStart::the_lowest_ids_tokenizer_is_the_networks() {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::string label = "seed " + std::to_string(seed);
+    Bus::Options options;
+    options.nodes = 3;
+    options.seed = seed;
+    options.last_join = seconds(5);
+    options.take_over = seconds(5 + 2 * static_cast<int>(seed));
+    Bus bus(options);
+    bus.run(minutes(4));
+    QVERIFY2(bus.completed().size() == 1, label.c_str());
+    const auto geneses = bus.geneses();
+    QCOMPARE(geneses.size(), std::size_t{3});
+    const GenesisSection& genesis = *geneses.front().block->body.genesis;
+    QCOMPARE(genesis.founders.size(), std::size_t{3});
+    std::uint16_t lowest = 0;
+    for (const std::uint16_t other : {1, 2})
+      if (party_of(other).id < party_of(lowest).id) lowest = other;
+    QVERIFY2(genesis.tokenizer == Bus::tokenizer_of(lowest), label.c_str());
+  }
+}
+
+// A node whose tokenizer nobody can have holds nothing up for long.
+void TestOpenStart::a_node_with_another_tokenizer_does_not_hold_up_the_start() {
+  const std::vector<std::uint16_t> order = by_id(2);
+  Node high(order[1], {}, {}, Bus::tokenizer_of(order[1]));
+  const Party low = party_of(order[0]);
+  std::optional<CertifiedBlock> genesis;
+  Duration wanted{}, begun{};
+  for (Duration now{}; now < minutes(10) && !genesis; now += seconds(1)) {
+    const OpenStart::Output output = high.tick(now);
+    if (output.genesis) {
+      genesis = output.genesis;
+      begun = now;
+    }
+    high.start.take(low.id, GenesisHello{founder_of(low), Bus::tokenizer_of(order[0])}, at(now));
+    if (high.start.wanted_tokenizer()) {
+      QCOMPARE(*high.start.wanted_tokenizer(), Bus::tokenizer_of(order[0]));
+      wanted = now;
+    }
+  }
+  QVERIFY(wanted > seconds(7));
+  QVERIFY(genesis.has_value());
+  QVERIFY(begun > minutes(2) && begun < minutes(5));
+  QCOMPARE(genesis->block->body.genesis->founders.size(), std::size_t{1});
+}
+
+// The lowest id waits for the others to take over its tokenizer, and never signs another one's genesis.
+void TestOpenStart::nobody_signs_a_genesis_with_another_tokenizer() {
+  const std::vector<std::uint16_t> order = by_id(2);
+  Node low(order[0], {}, {}, Bus::tokenizer_of(order[0]));
+  const Party high = party_of(order[1]);
+  low.tick({});
+  QCOMPARE(low.start.take(high.id, GenesisHello{founder_of(high), Bus::tokenizer_of(order[1])}, at(seconds(1))),
+           Verdict::Taken);
+  for (int second = 1; second < 45; ++second) {
+    const OpenStart::Output output = low.tick(seconds(second));
+    QVERIFY(!find_item<GenesisProposal>(output));
+  }
+  QVERIFY(!low.start.wanted_tokenizer());
+  OpenStart::Output output;
+  QCOMPARE(low.propose(high, genesis_of({0, 1}), seconds(46), &output), Verdict::Inadmissible);
+  QVERIFY(!low.start.refused_anchors());
+  // It says hello again, with the tokenizer of the lowest id.
+  QCOMPARE(low.start.take(high.id, GenesisHello{founder_of(high), Bus::tokenizer_of(order[0])}, at(seconds(46))),
+           Verdict::Taken);
+  QVERIFY(find_item<GenesisProposal>(low.tick(seconds(47))));
 }
 
 NS_TEST(TestOpenStart)
