@@ -45,9 +45,9 @@ inline constexpr std::size_t heartbeat_bytes = 32 + 8 + 32 + 8 + 8 + 8 + 64;
 Bytes encode_heartbeat(const Heartbeat& heartbeat);
 Expected<Heartbeat> decode_heartbeat(ByteSpan bytes);
 // ---- Of an open start (open_start.h)
-struct GenesisHello {    // 9: "I want to begin, and have no history"
-  Statement founder;     // Register with a zero reference; anything else is refused when read
-  Hash256 tokenizer{};   // that this node's anchors are for
+struct GenesisHello {   // 9: "I want to begin, and have no history"
+  Statement founder;    // Register with a zero reference; anything else is refused when read
+  Hash256 tokenizer{};  // that this node's anchors are for
 };
 struct GenesisProposal {  // 10
   BlockPtr block;

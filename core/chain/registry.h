@@ -146,8 +146,8 @@ class Registry {
   friend class BlockApplication;  // detail/block_application.h
   std::uint64_t height_ = 0, time_ms_ = 0, round_ = 0, opening_height_ = 0;
   Hash256 opening_hash_{}, beacon_{}, tokenizer_{}, root_{};
-  std::vector<Hash256> recent_;                 // hashes of the blocks before this one, newest first
-  std::vector<Hash256> openings_;               // of the opening blocks before the current one, newest first
+  std::vector<Hash256> recent_;    // hashes of the blocks before this one, newest first
+  std::vector<Hash256> openings_;  // of the opening blocks before the current one, newest first
   std::optional<ClosedRound> closed_;
   std::vector<RowRecord> rows_;
   std::vector<WalletRecord> wallets_;

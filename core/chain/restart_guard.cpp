@@ -9,6 +9,8 @@ namespace neuroshard::chain {
 namespace {
 
 constexpr std::size_t most_asked = 16;
+// What an earlier start signed last may still be on its way when this one begins.
+constexpr Duration messages_arrive = std::chrono::seconds(1);
 constexpr std::uint64_t first_boot = 1;  // of a new data directory
 constexpr std::uint64_t highest_boot = std::numeric_limits<std::uint64_t>::max() - 1;
 
@@ -20,13 +22,19 @@ RestartGuard::RestartGuard(Services services, Duration ask_for, std::uint64_t in
       incarnation_(incarnation),
       watch_(ask_for, services_.rules.block_time) {}
 
+void RestartGuard::begin() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  watch_.begin(now);
+  answers_from_ = now + messages_arrive;
+}
+
 void RestartGuard::on_block(const ChainTip& tip) {
   watch_.on_block(tip.height(), tip.registry->round(), services_.clock.monotonic_now());
 }
 
 bool RestartGuard::tick(const ChainTip& tip) {
   const bool changed = watch_.tick(tip.height(), tip.registry->round(), services_.clock.monotonic_now());
-  if (!watch_.may_vote() && !is_first_start(tip))
+  if (!watch_.may_vote() && !is_first_start(tip) && services_.clock.monotonic_now() >= answers_from_)
     for (const net::NodeId& id : tip.committee->neighbours(self_, most_asked))
       if (told_.count(id) == 0) services_.ask(id);
   return changed;
@@ -90,7 +98,7 @@ RestartGuard::Told RestartGuard::on_status(const net::NodeId& from, const ChainS
   Told told;
   const std::uint64_t boot = boot_;
   if (status.asker) hear_of_self(*status.asker, tip);
-  if (boot == boot_) told_.insert(from);
+  if (boot == boot_ && services_.clock.monotonic_now() >= answers_from_) told_.insert(from);
   if (status.tip == tip.block->hash) {
     told.voted_in = forgotten_vote(status.of_asker, tip, own.votes);
     const bool forgot = !watch_.is_quiet(tip.registry->round() + 1) &&

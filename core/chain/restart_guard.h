@@ -46,7 +46,7 @@ class RestartGuard {
   // boot: the number of this start.
   void start(std::uint64_t boot) { boot_ = boot; }
   // The history is of the disk, or came whole with rounds behind it.
-  void begin() { watch_.begin(services_.clock.monotonic_now()); }
+  void begin();
   void on_block(const ChainTip& tip);
   // Asks the committee while it may not vote. Whether may_vote() changed.
   bool tick(const ChainTip& tip);
@@ -93,6 +93,7 @@ class RestartGuard {
   const std::uint64_t incarnation_;
   std::uint64_t boot_ = 0;
   RestartWatch watch_;
+  MonotonicTime answers_from_{};  // count
   bool runs_twice_ = false;
   std::optional<Heartbeat> own_;         // the last that was signed
   std::set<net::NodeId> told_;           // have answered this start

@@ -116,6 +116,10 @@ Expected<void> parse_shards(const json& list, Manifest* manifest) {
 
 }  // namespace
 
+std::string shard_label(ShardId id) {
+  return is_own_shard(id) ? fmt::format("{} of the own text", id - first_own_shard) : fmt::format("{}", id);
+}
+
 std::string_view to_string(Split split) {
   return split == Split::Train ? "train" : "held-out";
 }

@@ -35,6 +35,8 @@ inline constexpr ShardId first_own_shard = 0x80000000u;
 constexpr bool is_own_shard(ShardId id) {
   return id >= first_own_shard;
 }
+// For people: "12", or "12 of the own text".
+std::string shard_label(ShardId id);
 
 enum class Split : std::uint8_t { Train, HeldOut };
 std::string_view to_string(Split split);  // "train", "held-out"

@@ -82,11 +82,12 @@ class Reencoding {
   }
 
   Expected<void> write(Split split) {
-    const auto count = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(tokens_.size(), place_.shard_tokens));
+    const auto count =
+        static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(tokens_.size(), place_.shard_tokens));
     const std::vector<std::int32_t> part(tokens_.begin(), tokens_.begin() + count);
     tokens_.erase(tokens_.begin(), tokens_.begin() + count);
-    NS_ASSIGN_OR_RETURN(ShardEntry entry,
-                        write_shard(env_, place_.directory, next_id_, part, manifest_.shards.front().source, split));
+    NS_ASSIGN_OR_RETURN(ShardEntry entry, write_shard(env_, place_.directory, next_id_, part,
+                                                      manifest_.shards.front().source, split));
     ++next_id_;
     written_.push_back(std::move(entry));
     return {};
@@ -190,10 +191,10 @@ Expected<bool> use_tokenizer(storage::FileEnv& env, const Clock& clock, const cr
   NS_RETURN_IF_ERROR(
       storage::write_file_atomic(env, pending_tokenizer_path(place.directory), tokenizer_file, true));
   Manifest after = before;
-  NS_ASSIGN_OR_RETURN(after.shards,
-                      Reencoding(env, place, before, *tokenizer, std::make_shared<Tokenizer>(std::move(parsed)),
-                                 on_progress, cancel)
-                          .run());
+  NS_ASSIGN_OR_RETURN(
+      after.shards, Reencoding(env, place, before, *tokenizer, std::make_shared<Tokenizer>(std::move(parsed)),
+                               on_progress, cancel)
+                        .run());
   after.tokenizer_hash = hash;
   after.updated_ms = to_unix_ms(clock.wall_now());
   NS_RETURN_IF_ERROR(store_manifest(env, place.directory, after, node_key));

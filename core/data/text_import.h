@@ -43,7 +43,7 @@ struct ImportOptions {
   std::string path;            // the text
   std::string data_directory;  // the node's D/data; created when missing
   std::uint32_t sequence = 256;
-  std::uint32_t vocabulary = 4096;  // of a tokenizer learned here, when the directory has none
+  std::uint32_t vocabulary = 4096;    // of a tokenizer learned here, when the directory has none
   std::uint64_t least_frequency = 2;  // of a pair of tokens that becomes a token of it
   std::uint64_t shard_tokens = 2'500'000;
   std::uint32_t threads = 1;

@@ -99,14 +99,13 @@ class TextPreparation {
                         storage::read_file(services_.files, path, data::max_tokenizer_file_bytes));
     const data::OwnTextPlace place{directory_.data_path(), network_bytes(directory_),
                                    directory_.settings().number(config::Setting::ShardTokens)};
-    NS_ASSIGN_OR_RETURN(
-        const bool changed,
-        data::use_tokenizer(
-            services_.files, services_.clock, directory_.node_key(), place, file,
-            [this](std::uint64_t done, std::uint64_t total) {
-              report({PrepareProgress::Phase::Encoding, done, total});
-            },
-            options_.cancel));
+    NS_ASSIGN_OR_RETURN(const bool changed,
+                        data::use_tokenizer(
+                            services_.files, services_.clock, directory_.node_key(), place, file,
+                            [this](std::uint64_t done, std::uint64_t total) {
+                              report({PrepareProgress::Phase::Encoding, done, total});
+                            },
+                            options_.cancel));
     if (changed) services_.logger.info("data", "this node's text has the network's tokenizer now");
     if (published == nullptr) static_cast<void>(services_.files.remove_file(path).ok());
     return {};
@@ -114,8 +113,7 @@ class TextPreparation {
 
   // Errors: Unavailable, Corrupt, Cancelled, InvalidArgument (the model has no room for it), those of the disk.
   Expected<void> fetch_tokenizer(const Hash256& hash, const std::string& path) {
-    if (services_.peers == nullptr)
-      return make_error(ErrorCode::Unavailable, "this node is in no network");
+    if (services_.peers == nullptr) return make_error(ErrorCode::Unavailable, "this node is in no network");
     report({PrepareProgress::Phase::FetchingTokenizer, 0, 0});
     NS_RETURN_IF_ERROR(services_.files.create_directories(directory_.data_path()));
     data::PeerFile file;

@@ -57,14 +57,14 @@ struct TrainingServices {
 
 struct PrepareProgress {
   enum class Phase : std::uint8_t {
-    Scanning,        // done, total: files
-    LearningMerges,  // merges of the tokenizer
-    Encoding,        // bytes of text
-    Finishing,       // writing shards and manifest
+    Scanning,           // done, total: files
+    LearningMerges,     // merges of the tokenizer
+    Encoding,           // bytes of text
+    Finishing,          // writing shards and manifest
     FetchingTokenizer,  // the network's; no count
-    LoadingCompute,  // the compute module; no count
-    CreatingModel,   // slots
-    RestoringModel,  // slots
+    LoadingCompute,     // the compute module; no count
+    CreatingModel,      // slots
+    RestoringModel,     // slots
   };
   Phase phase = Phase::Scanning;
   std::uint64_t done = 0;

@@ -140,6 +140,8 @@ struct ExpertLoad {
 };
 
 // Where the training text comes from.
+// A node's own shards beside published ones have indexes from here on.
+inline constexpr std::uint64_t first_own_shard = std::uint64_t{1} << 31;
 struct ShardEntry {
   std::uint64_t index = 0;
   std::string name, state;  // "cached" (its file is on this disk) or "missing"

@@ -39,6 +39,7 @@ constexpr const char* other_begin =
 
 // Other members' weights can never become this node's.
 bool has_other_begin(const ChainMoment& now) {
+  if (now.chain.wanted_tokenizer) return false;  // this node is about to have it
   return now.registry ? now.training.other_identity && !now.training.holds : now.chain.refused_anchors;
 }
 

@@ -375,7 +375,9 @@ void ChainRounds::refresh_later() {
 
 ChainMoment ChainRounds::moment(const engine::RoundTrainer::View& training) const {
   const chain::History* history = node_->history();
-  return {node_->view(),
+  chain::ChainView chain = node_->view();
+  if (!shares_tokenizer_) chain.wanted_tokenizer.reset();
+  return {std::move(chain),
           history == nullptr ? nullptr : history->tip().registry,
           training_->view(),
           training.resting,
@@ -399,13 +401,13 @@ void ChainRounds::refresh() {
   RoundsSeen seen;
   if (node_) {
     const ChainMoment now = moment(training);
-    if (shares_tokenizer_ && now.chain.wanted_tokenizer)
-      trainer_->want_tokenizer(*now.chain.wanted_tokenizer);
+    if (now.chain.wanted_tokenizer) trainer_->want_tokenizer(*now.chain.wanted_tokenizer);
     report_->fill(view, now);
     view.contributors = entries_.contributors();
     if (view.trouble.empty()) view.trouble = now.training.trouble;
     if (view.trouble.empty()) view.trouble = trust_->trouble(now.chain);
     if (trust_->waits_for_founder(now.chain, wallet_key())) view.phase = "waiting for a founder to begin";
+    if (now.chain.wanted_tokenizer) view.phase = "taking over the network's tokenizer";
     seen = report_->seen(now);
   }
   if (away_) view.phase = "away";

@@ -108,7 +108,7 @@ class ChainRounds final : public Presence {
   const Hash256 network_;
   const std::string directory_;
   const Expected<ChainTrust> trust_;
-  const bool shares_tokenizer_;  // no publisher gives one
+  const bool shares_tokenizer_;         // no publisher gives one
   const std::shared_ptr<Spool> spool_;  // of payloads and anchors
   std::shared_ptr<engine::RoundTrainer> trainer_;
   std::vector<std::unique_ptr<rounds::RoundLearner>> other_learners_;  // by row; see Interpositions
@@ -121,7 +121,7 @@ class ChainRounds final : public Presence {
   std::optional<Hash256> tokenizer_;
   bool reads_beginning_ = false;                  // on another thread
   std::optional<engine::RoundFacts> next_model_;  // with another tokenizer, made meanwhile
-  std::vector<rounds::Fragment> fragments_;  // by row
+  std::vector<rounds::Fragment> fragments_;       // by row
   std::unique_ptr<PatientExecutor> executor_;
   std::unique_ptr<MemberPeers> peers_;
   std::unique_ptr<net::PeerCaller> other_caller_;  // see Interpositions

@@ -11,8 +11,7 @@ using namespace neuroshard::test;  // NOLINT
 namespace {
 
 // Letters that no text has, so that each is a token of its own.
-const QMap<QString, QByteArray> planted{
-    {"anna", "QZJXQQZV"}, {"ben", "WKYUWWKY"}, {"carl", "HGFDHHGF"}};
+const QMap<QString, QByteArray> planted{{"anna", "QZJXQQZV"}, {"ben", "WKYUWWKY"}, {"carl", "HGFDHHGF"}};
 
 // A language of its own for each, and once in it the planted word.
 QByteArray text_of(const QString& name, char shift) {
@@ -50,7 +49,8 @@ bool folder_contains(const QString& folder, const QByteArray& word) {
 // All memory that the process can write.
 bool process_contains(qint64 process, const QByteArray& word) {
   QFile maps(QString("/proc/%1/maps").arg(process)), memory(QString("/proc/%1/mem").arg(process));
-  if (!maps.open(QIODevice::ReadOnly) || !memory.open(QIODevice::ReadOnly | QIODevice::Unbuffered)) return true;
+  if (!maps.open(QIODevice::ReadOnly) || !memory.open(QIODevice::ReadOnly | QIODevice::Unbuffered))
+    return true;
   for (const QByteArray& line : maps.readAll().split('\n')) {
     const QList<QByteArray> words = line.split(' ');
     if (words.size() < 2 || !words[1].startsWith("rw")) continue;
@@ -100,7 +100,8 @@ double TestRoundsTexts::held_out_loss(const QString& name) const {
 
 void TestRoundsTexts::check_that_texts_stay() {
   for (const QString& name : names_) {
-    QVERIFY2(folder_contains(run_->path(name) + "/data", planted[name]), "the search finds a text at its own node");
+    QVERIFY2(folder_contains(run_->path(name) + "/data", planted[name]),
+             "the search finds a text at its own node");
     QVERIFY(process_contains(run_->node(name).pid(), planted[name]));
     for (const QString& other : names_) {
       if (other == name) continue;

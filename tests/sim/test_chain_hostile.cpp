@@ -93,10 +93,10 @@ void TestChainHostile::omission_by_leaders() {
           (unsigned long long)with.left_out);
     QCOMPARE(with.rounds, 100u);
     QVERIFY2(with.counted >= 98, qPrintable(QString::number(with.counted)));
-    const Counted without = run(seed, false, 20);
+    const Counted without = run(seed, false, 40);
     qInfo("without the rule it counted %llu times, left out %llu times", (unsigned long long)without.counted,
           (unsigned long long)without.left_out);
-    QCOMPARE(without.rounds, 20u);
+    QCOMPARE(without.rounds, 40u);
     QVERIFY2(without.left_out >= 3, qPrintable(QString::number(without.left_out)));
   }
 }

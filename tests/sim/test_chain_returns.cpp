@@ -232,7 +232,7 @@ void TestChainReturns::an_old_disk_image_expels_nobody() {
 void TestChainReturns::an_old_disk_image_that_signs_at_once_is_found_out() {
   std::string text;
   std::uint64_t proofs = 0;
-  for (std::uint64_t seed = 1; seed <= 3; ++seed)
+  for (std::uint64_t seed = 1; seed <= 6; ++seed)
     for (const double at : {3.6, 4.0, 4.4, 4.8, 5.2})
       proofs += proofs_after_restoring(seed, at, true, false, &text).value_or(0);
   qInfo("%llu proofs", (unsigned long long)proofs);
@@ -287,6 +287,8 @@ std::optional<std::uint64_t> proofs_after_an_image(std::uint64_t seed, double co
   std::uint64_t proofs = expelled(lab, 0);
   for (std::size_t node = 0; node < 3; ++node) proofs += lab.world.chain(node).view().evidence;
   if (!told) return proofs;
+  *text += " goes on " + std::to_string(goes_on) + " proofs " + std::to_string(proofs) + " runs twice " +
+           std::to_string(lab.world.chain(2).view().runs_twice);
   const bool right = goes_on && !lab.world.chain(2).view().runs_twice && lab.world.agreement_rate() == 1.0 &&
                      lab.world.seen().conflicts + lab.world.seen().twice == 0;
   return right ? std::optional(proofs) : std::nullopt;

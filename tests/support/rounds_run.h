@@ -88,8 +88,8 @@ class RoundsRun {
   }
   // A node that knows the network from the link only.
   void launch_invited(const QString& name, const QString& link, const QString& text = "text") {
-    nodes_[name] = std::make_shared<NodeProcess>(
-        run_words(name, text) + QStringList{"--join", link, "--yes"}, environment);
+    nodes_[name] = std::make_shared<NodeProcess>(run_words(name, text) + QStringList{"--join", link, "--yes"},
+                                                 environment);
   }
   // A text for launch().
   bool write_text(const QString& name, const QByteArray& content) const {
@@ -193,13 +193,13 @@ class RoundsRun {
                                          QString(), QByteArray(), "ip");
   }
   QStringList run_words(const QString& name, const QString& text) const {
-    return QStringList{"run",        "--json",
-                       "--data-dir", path(name),
-                       "--text",     path(text),
-                       "--lan",      "--p2p-port",
-                       "0",          "--p2p-address",
-                       address,      "--cpu-threads",
-                       "1",          "--eval-interval-steps",
+    return QStringList{"run",         "--json",
+                       "--data-dir",  path(name),
+                       "--text",      path(text),
+                       "--lan",       "--p2p-port",
+                       "0",           "--p2p-address",
+                       address,       "--cpu-threads",
+                       "1",           "--eval-interval-steps",
                        eval_interval, "--checkpoint-min-interval",
                        "1d"} +
            node_words;

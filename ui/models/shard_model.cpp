@@ -67,7 +67,7 @@ QVariant ShardModel::data(const QModelIndex& at, int role) const {
   }
   if (role != Qt::DisplayRole) return {};
   switch (at.column()) {
-    case Number: return Format::integer(e.index);
+    case Number: return Format::integer(e.index % node::first_own_shard);
     case Name: return QString::fromStdString(e.name);
     case State: return state_text(e);
     case Tokens: return e.tokens == 0 ? Format::dash() : Format::integer(e.tokens);

@@ -33,6 +33,8 @@ QString RoundsWords::phase(const node::RoundsView& rounds) {
     return tr("Fetching the shared weights from other members");
   if (said == QLatin1String("waiting for a founder to begin"))
     return tr("Waiting for a founder: only a founder's node begins this network");
+  if (said == QLatin1String("taking over the network's tokenizer"))
+    return tr("Fetching the network's tokenizer");
   if (said == QLatin1String("joining")) return tr("Joining: this node takes part in one of the next rounds");
   if (said == QLatin1String("away")) return tr("Away: the other members continue without this node");
   if (said == QLatin1String("preparing")) return tr("Preparing the model");

@@ -74,7 +74,8 @@ Expected<SessionHost::Turn> SessionHost::step(std::uint32_t threads, std::uint64
   NS_ASSIGN_OR_RETURN(StepReport report, training_->step(cancel));
   if (rounds) rounds->after_step(report.tokens);
   if (report.step == target && !report.validation) {
-    if (auto validation = training_->evaluate(false, cancel); validation.ok()) report.validation = *validation;
+    if (auto validation = training_->evaluate(false, cancel); validation.ok())
+      report.validation = *validation;
   }
   if (!report.router_load.empty()) {
     std::vector<float> bias(report.router_load.size());

@@ -45,8 +45,8 @@ class SessionHost {
     std::optional<data::ShardId> shard;
   };
   struct Turn {
-    std::optional<Step> step;                 // none: the rounds rest
-    std::optional<Hash256> other_tokenizer;   // that the model has to be opened with again
+    std::optional<Step> step;                // none: the rounds rest
+    std::optional<Hash256> other_tokenizer;  // that the model has to be opened with again
   };
   // One training step on `threads` threads (0 = from the settings). The step that reaches `target` is evaluated,
   // whatever the interval of evaluations.

@@ -65,7 +65,7 @@ class TrainingController final : public ContributeListener {
     node::TrainingPlan plan;
     node::CommandId command = 0;  // done when training begins or is paused; 0 = done
     bool prepared = false;
-    std::uint64_t target_step = 0;  // 0 = no end
+    std::uint64_t target_step = 0;     // 0 = no end
     std::optional<Hash256> tokenizer;  // of the network, that the text has to take over
   };
 

@@ -178,9 +178,9 @@ Expected<void> ModelSetup::restore() {
   };
   std::optional<checkpoint::Manifest> manifest;
   if (!passes_over_checkpoint()) {
-    NS_ASSIGN_OR_RETURN(manifest,
-                        load_current_checkpoint(parts_.directory, parts_.services, parts_.info.shape,
-                                                *parts_.stage, parts_.trains(), progress, &name, &alerts_));
+    NS_ASSIGN_OR_RETURN(
+        manifest, load_current_checkpoint(parts_.directory, parts_.services, parts_.info.shape, *parts_.stage,
+                                          parts_.trains(), progress, &name, &alerts_));
   }
   if (!manifest && !parts_.trains()) {
     return make_error(
@@ -262,7 +262,8 @@ Expected<void> ModelSetup::take_over(const checkpoint::Manifest& manifest, const
   NS_ASSIGN_OR_RETURN(data::LoaderPosition position,
                       data::LoaderPosition::from_json(manifest.loader_position));
   // Saved before own shards had ids of their own.
-  if (parts_.dataset->manifest().find(position.shard_id) == nullptr) position.shard_id |= data::first_own_shard;
+  if (parts_.dataset->manifest().find(position.shard_id) == nullptr)
+    position.shard_id |= data::first_own_shard;
   NS_RETURN_IF_ERROR(parts_.loader->restore(position));
   keep_micro_batch(saved, std::max(1u, manifest.micro_batch));
   const checkpoint::Catalogue catalogue(parts_.services.files, parts_.directory.checkpoints_path());

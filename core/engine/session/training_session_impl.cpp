@@ -113,7 +113,7 @@ Expected<train::InnerStep> SessionImpl::run_step(StepReport* report, const Cance
   report->seconds.data = to_seconds(parts_.services.clock.monotonic_now() - begin);
   if (before.started && batch.shard_id != before.shard_id) {
     parts_.tell({LogLevel::Info, "data",
-                 fmt::format("Training continues with shard {} ({}).", batch.shard_id,
+                 fmt::format("Training continues with shard {} ({}).", data::shard_label(batch.shard_id),
                              data::to_string(parts_.loader->last_rotation()))},
                 report);
   }

@@ -454,8 +454,9 @@ void TestOpenStart::nobody_signs_a_genesis_with_another_tokenizer() {
   Node low(order[0], {}, {}, Bus::tokenizer_of(order[0]));
   const Party high = party_of(order[1]);
   low.tick({});
-  QCOMPARE(low.start.take(high.id, GenesisHello{founder_of(high), Bus::tokenizer_of(order[1])}, at(seconds(1))),
-           Verdict::Taken);
+  QCOMPARE(
+      low.start.take(high.id, GenesisHello{founder_of(high), Bus::tokenizer_of(order[1])}, at(seconds(1))),
+      Verdict::Taken);
   for (int second = 1; second < 45; ++second) {
     const OpenStart::Output output = low.tick(seconds(second));
     QVERIFY(!find_item<GenesisProposal>(output));
@@ -465,8 +466,9 @@ void TestOpenStart::nobody_signs_a_genesis_with_another_tokenizer() {
   QCOMPARE(low.propose(high, genesis_of({0, 1}), seconds(46), &output), Verdict::Inadmissible);
   QVERIFY(!low.start.refused_anchors());
   // It says hello again, with the tokenizer of the lowest id.
-  QCOMPARE(low.start.take(high.id, GenesisHello{founder_of(high), Bus::tokenizer_of(order[0])}, at(seconds(46))),
-           Verdict::Taken);
+  QCOMPARE(
+      low.start.take(high.id, GenesisHello{founder_of(high), Bus::tokenizer_of(order[0])}, at(seconds(46))),
+      Verdict::Taken);
   QVERIFY(find_item<GenesisProposal>(low.tick(seconds(47))));
 }
 

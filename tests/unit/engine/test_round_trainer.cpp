@@ -347,6 +347,39 @@ class TestRoundTrainer : public QObject {
   }
 
   // A start from another thread ends the rest at once.
+  // The session makes its model again with the network's tokenizer; the listener gets the states of that one, too.
+  void asks_for_a_model_with_the_networks_tokenizer() {
+    Bench bench;
+    bench.model.tokenizer[0] = 1;
+    QVERIFY(bench.trainer->attach(bench.model).ok());
+    bench.executor.run();
+    bench.start(0, {3, anchor_of({1, 2, 3, 4})});
+    QCOMPARE(bench.train(2), 2);
+    bench.trainer->want_tokenizer(Hash256{1});
+    QVERIFY(bench.turn() == RoundTrainer::Turn::Train);  // it has that one
+    bench.trainer->want_tokenizer(Hash256{2});
+    QVERIFY(bench.turn() == RoundTrainer::Turn::OtherTokenizer);
+    QCOMPARE(bench.trainer->wanted_tokenizer(), Hash256{2});
+
+    // Nobody gave it: the model is as before, and is not asked again at once.
+    bench.trainer->detach();
+    QVERIFY(bench.trainer->attach(bench.model).ok());
+    bench.executor.run();
+    QVERIFY(bench.facts.back().states.empty());
+    QVERIFY(bench.turn() != RoundTrainer::Turn::OtherTokenizer);
+
+    // With it, the model waits for an anchor of its own.
+    bench.trainer->detach();
+    bench.model.tokenizer[0] = 2;
+    QVERIFY(bench.trainer->attach(bench.model).ok());
+    bench.executor.run();
+    QCOMPARE(bench.facts.back().tokenizer, Hash256{2});
+    QCOMPARE(bench.facts.back().states.size(), std::size_t{1});
+    QVERIFY(bench.turn() == RoundTrainer::Turn::Rest);
+    bench.start(0, {3, anchor_of({1, 2, 3, 4})});
+    QVERIFY(bench.turn() == RoundTrainer::Turn::Train);
+  }
+
   void a_start_wakes_the_training() {
     Bench b;
     b.options.longest_rest = std::chrono::minutes(5);
