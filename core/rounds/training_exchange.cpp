@@ -52,7 +52,7 @@ chain::Verdict TrainingRounds::on_contribution(ByteSpan bytes) {
 }
 
 chain::Verdict TrainingRounds::on_vector(ByteSpan bytes) {
-  const HeldVectorPtr held = pool_.read_vector(bytes, tip_->registry->members().size(),
+  const HeldVectorPtr held = pool_.read_vector(bytes, vectors_.most_members(*tip_->registry),
                                                options_.chain.rows_of(book_.round()).size());
   if (!held) return chain::Verdict::Malformed;
   const auto taken = vectors_.take(held, *tip_);

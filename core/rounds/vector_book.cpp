@@ -24,8 +24,7 @@ Taken VectorBook::take(const HeldVectorPtr& held, const chain::ChainTip& tip) {
   const auto known = vectors_.find(vector.voter);
   const bool is_known = known != vectors_.end() && (known->second == held || known->second->get() == vector);
   if (is_known) return {chain::Verdict::Known};
-  if (vector.members.size() > std::max(most_members_, tip.registry->members().size()))
-    return {chain::Verdict::Inadmissible};
+  if (vector.members.size() > most_members(*tip.registry)) return {chain::Verdict::Inadmissible};
   const crypto::PublicKey& key = tip.committee->members()[*position].key;
   if (!checks_.vector(held->claim(), key, rules_.network)) return {chain::Verdict::BadSignature};
   if (known != vectors_.end())

@@ -4,6 +4,7 @@
 // Threads: one.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <vector>
@@ -38,6 +39,10 @@ class VectorBook {
   // Voters whose vector names this member, ascending: `most` at most, those that follow the vector number `first` in
   // the order of arrival.
   std::vector<std::uint32_t> holders(std::uint32_t member, std::size_t first, std::size_t most) const;
+  // That a vector of this round can list: of the opening block, or now. Members may be expelled in between.
+  std::size_t most_members(const chain::Registry& registry) const {
+    return std::max(most_members_, registry.members().size());
+  }
   // Vectors of more than two thirds of the units are here, and all contributions that are due by them.
   bool can_close(const chain::Committee& committee, const ContributionBook& book,
                  const chain::Registry& registry) const;

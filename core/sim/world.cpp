@@ -64,7 +64,11 @@ void World::run_until(MonotonicTime end) {
 
 bool World::run_until(const std::function<bool()>& condition, MonotonicTime end) {
   while (!condition()) {
-    if (stop_.cancelled() || !ready(end)) return false;
+    if (stop_.cancelled()) return false;
+    if (!ready(end)) {
+      if (now() < end) clock_.advance(end - now());
+      return condition();
+    }
     run_next();
   }
   return true;

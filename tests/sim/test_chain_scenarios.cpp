@@ -45,6 +45,7 @@ class TestChainScenarios : public QObject {
  private Q_SLOTS:
   void every_scenario_holds_data();
   void every_scenario_holds();
+  void an_expulsion_in_a_round_freezes_nothing();
   void few_members_die_in_turn_data();
   void few_members_die_in_turn();
   void overlapping_rounds_hold_data();
@@ -73,6 +74,16 @@ void TestChainScenarios::every_scenario_holds() {
     QVERIFY2(result->broken.empty(), text(options, *result).c_str());
     QVERIFY2(result->delta_cosine > 0.03 && result->delta_cosine < 0.5,
              qPrintable(QString::number(result->delta_cosine)));
+  }
+}
+
+// The members expel the Byzantine nodes after some of them have signed vectors that list these nodes.
+void TestChainScenarios::an_expulsion_in_a_round_freezes_nothing() {
+  for (std::uint64_t seed = 1; seed <= (in_long() ? 100u : 10u); ++seed) {
+    const ScenarioOptions options = small("copied-delta", seed);
+    const auto result = run_scenario(options);
+    QVERIFY(result.ok());
+    QVERIFY2(result->broken.empty(), text(options, *result).c_str());
   }
 }
 
