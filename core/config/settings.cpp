@@ -124,12 +124,12 @@ constexpr std::array<SettingInfo, setting_count> table{{
      "Use the BitTorrent DHT", "Network", "", true},
     {S::UploadLimit, "upload_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
      "bytes per second to peers, 64KiB or more to be useful; 0 = no limit", "Upload rate", "Limits", "B",
-     true},
+     false},
     {S::DownloadLimit, "download_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
      "bytes per second from peers, 64KiB or more to be useful; 0 = no limit", "Download rate", "Limits", "B",
-     true},
+     false},
     {S::MonthlyData, "monthly_data", T::Bytes, K::Limit, 0, max_bytes, "0", "",
-     "bytes to and from peers in a calendar month; 0 = no limit", "Data per month", "Limits", "B", true},
+     "bytes to and from peers in a calendar month; 0 = no limit", "Data per month", "Limits", "B", false},
 }};
 
 constexpr bool table_in_order() {
