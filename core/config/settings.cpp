@@ -30,7 +30,7 @@ constexpr std::array<SettingInfo, setting_count> table{{
     {S::MemoryLimit, "memory_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
      "memory of the whole process, kept within 5 %; 0 = no limit", "Memory", "Limits", "B", false},
     {S::DiskLimit, "disk_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
-     "disk space for data and checkpoints; 0 = no limit", "Disk space", "Limits", "B", true},
+     "disk space for data and checkpoints; 0 = no limit", "Disk space", "Limits", "B", false},
     {S::Device, "device", T::Choice, K::Setting, 0, 0, "cpu", "cpu", "device that computes", "Device",
      "Advanced", "", true},
     {S::Precision, "precision", T::Choice, K::Setting, 0, 0, "auto", "auto|fp32|bf16",
@@ -124,12 +124,12 @@ constexpr std::array<SettingInfo, setting_count> table{{
      "Use the BitTorrent DHT", "Network", "", true},
     {S::UploadLimit, "upload_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
      "bytes per second to peers, 64KiB or more to be useful; 0 = no limit", "Upload rate", "Limits", "B",
-     true},
+     false},
     {S::DownloadLimit, "download_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
      "bytes per second from peers, 64KiB or more to be useful; 0 = no limit", "Download rate", "Limits", "B",
-     true},
+     false},
     {S::MonthlyData, "monthly_data", T::Bytes, K::Limit, 0, max_bytes, "0", "",
-     "bytes to and from peers in a calendar month; 0 = no limit", "Data per month", "Limits", "B", true},
+     "bytes to and from peers in a calendar month; 0 = no limit", "Data per month", "Limits", "B", false},
 }};
 
 constexpr bool table_in_order() {

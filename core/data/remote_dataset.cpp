@@ -73,6 +73,7 @@ class RemoteDataset final : public detail::DatasetBase {
     if (options_.peers != nullptr) options_.peers->offer(shard_file(entry, path));
     return path;
   }
+  Expected<void> limit_cache(std::uint64_t bytes) override { return cache_->set_max_bytes(bytes); }
   void discard(const ShardEntry& entry) override { cache_->remove(entry.sha256); }
 
  private:

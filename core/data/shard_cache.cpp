@@ -74,13 +74,18 @@ bool ShardCache::touch(const Hash256& hash) {
   return true;
 }
 
+Expected<void> ShardCache::set_max_bytes(std::uint64_t max_bytes) {
+  max_bytes_ = max_bytes;
+  return make_room(0);
+}
+
 Expected<void> ShardCache::make_room(std::uint64_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (bytes > max_bytes_) {
     return make_error(
         ErrorCode::Exhausted,
         fmt::format("a shard of {} bytes does not fit into the cache of {} bytes; allow more disk space",
-                    bytes, max_bytes_));
+                    bytes, max_bytes_.load()));
   }
   const auto used = [this] {
     std::uint64_t sum = 0;

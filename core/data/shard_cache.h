@@ -1,6 +1,7 @@
 // Downloaded shards on disk, named by their hash, under a cap: the least recently used go first.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,6 +26,8 @@ class ShardCache {
   bool holds(const Hash256& hash) const;
   // True, and most recently used, when the shard is here.
   bool touch(const Hash256& hash);
+  // Evicts down to the new cap.
+  Expected<void> set_max_bytes(std::uint64_t max_bytes);
   // Evicts until `bytes` more fit. Exhausted when they never can: the cap is below one shard, or the disk is
   // full.
   Expected<void> make_room(std::uint64_t bytes);
@@ -45,7 +48,7 @@ class ShardCache {
 
   storage::FileEnv& env_;
   const std::string directory_;
-  const std::uint64_t max_bytes_;
+  std::atomic<std::uint64_t> max_bytes_;
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;  // by hash, hexadecimal
   std::uint64_t uses_ = 0;

@@ -59,6 +59,9 @@ struct EngineOptions {
   bool safe_mode = false;
   // Alerts to raise at the start: conditions that the caller has found.
   std::vector<node::Alert> alerts;
+  // Called after each change of a setting that was stored, on the compute thread, between two steps; must be
+  // quick. What it uses outlives the engine.
+  std::function<void(const config::Settings& settings)> on_settings;
   // The source of the network's view; null: the node is in no network. Outlives the engine.
   node::NetworkSource* network = nullptr;
   // Other nodes that may have cached the network's published data and may fetch this node's cache; null:

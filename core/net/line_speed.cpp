@@ -14,8 +14,13 @@ std::int64_t hour_of(MonotonicTime at) {
 }  // namespace
 
 LineSpeed::LineSpeed(const Clock& clock, std::uint64_t up_limit, std::uint64_t down_limit) : clock_(clock) {
-  line(LineWay::Up).limit = up_limit;
-  line(LineWay::Down).limit = down_limit;
+  set_limits(up_limit, down_limit);
+}
+
+void LineSpeed::set_limits(std::uint64_t up, std::uint64_t down) {
+  const std::lock_guard lock(mutex_);
+  line(LineWay::Up).limit = up;
+  line(LineWay::Down).limit = down;
 }
 
 void LineSpeed::begin(LineWay way) {

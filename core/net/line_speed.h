@@ -35,6 +35,7 @@ class LineSpeed {
   // Up and down in bytes a second: the user's limits, which also bound what is announced; 0 = no limit. The
   // clock outlives it.
   LineSpeed(const Clock& clock, std::uint64_t up_limit, std::uint64_t down_limit);
+  void set_limits(std::uint64_t up, std::uint64_t down);
 
   // From now on there is something to transfer, until end() was called as often as begin().
   void begin(LineWay way);

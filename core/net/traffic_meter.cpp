@@ -44,6 +44,14 @@ TrafficMeter::~TrafficMeter() {
     logger_.warning("swarm", "the month's traffic is not written: " + saved.error().describe());
 }
 
+void TrafficMeter::set_limits(TrafficLimits limits, std::uint64_t month) {
+  const MonotonicTime now = clock_.monotonic_now();
+  const std::lock_guard lock(mutex_);
+  up_ = small_up_ = bucket_of(limits.up, now);
+  down_ = bucket_of(limits.down, now);
+  if (cap_ != nullptr) cap_->set_limit(month);
+}
+
 void TrafficMeter::count(std::uint64_t bytes) {
   if (cap_ == nullptr) return;
   const auto written = cap_->count(bytes, clock_.wall_now());

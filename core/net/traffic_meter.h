@@ -34,6 +34,10 @@ class TrafficMeter {
   TrafficMeter(const Clock& clock, Logger& logger, TrafficLimits limits, TrafficCap* cap);
   ~TrafficMeter();
 
+  // In force from the next message on; a message that waits already keeps its turn. month: the cap's limit in
+  // bytes, 0 = none.
+  void set_limits(TrafficLimits limits, std::uint64_t month);
+
   // Counts a message that is to be sent, or was received. Returns how long to wait before it is sent, or
   // before the next one is asked for. A small message waits only for small ones: a vote, a ping or a look-up
   // would time out behind megabytes. Large messages wait for the small ones, so that the limit holds for all.

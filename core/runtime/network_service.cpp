@@ -136,6 +136,10 @@ Expected<PeerHostOptions> host_options(const JoinOptions& options, const config:
   return host;
 }
 
+net::TrafficLimits traffic_limits(const config::Settings& settings) {
+  return {settings.number(config::Setting::UploadLimit), settings.number(config::Setting::DownloadLimit)};
+}
+
 bool is_loopback(const platform::IpAddress& ip) {
   return ip == platform::IpAddress{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}} ||
          (ip.is_v4() && ip.bytes[12] == 127);
@@ -154,7 +158,7 @@ Expected<std::unique_ptr<NetworkService>> NetworkService::join(const JoinOptions
   }
   NS_ASSIGN_OR_RETURN(PeerHostOptions host, host_options(options, directory, services));
   std::unique_ptr<NetworkService> network(new NetworkService(directory.path(), services));
-  NS_RETURN_IF_ERROR(network->set_limits(directory, host));
+  NS_RETURN_IF_ERROR(network->open_traffic(directory.settings(), host));
   const bool one_lan = host.swarm.one_lan;
   network->reporting_as_ = {host.swarm.facts.delegation, one_lan};
   network->serves_files_ = is_on(directory, config::Setting::ServeFiles);
@@ -165,16 +169,18 @@ Expected<std::unique_ptr<NetworkService>> NetworkService::join(const JoinOptions
   return network;
 }
 
-Expected<void> NetworkService::set_limits(const config::DataDirectory& directory, PeerHostOptions& options) {
-  const config::Settings& settings = directory.settings();
-  options.traffic = {settings.number(config::Setting::UploadLimit),
-                     settings.number(config::Setting::DownloadLimit)};
+Expected<void> NetworkService::open_traffic(const config::Settings& settings, PeerHostOptions& options) {
+  options.traffic = traffic_limits(settings);
   // Traffic is counted without a limit, too: a limit that is set in the middle of a month covers all of it.
   NS_ASSIGN_OR_RETURN(traffic_cap_, net::TrafficCap::open(services_.files, data_directory_ + "/traffic.month",
                                                           settings.number(config::Setting::MonthlyData),
                                                           services_.clock.wall_now()));
   options.traffic_cap = &*traffic_cap_;
   return {};
+}
+
+void NetworkService::limit_traffic(const config::Settings& settings) {
+  host_->limit_traffic(traffic_limits(settings), settings.number(config::Setting::MonthlyData));
 }
 
 // A private network looks for neighbours on the local network, one of the internet at the public meeting

@@ -34,6 +34,9 @@ class NetworkService {
   // The content of this node's status reports.
   const ReportingAs& reporting_as() const { return reporting_as_; }
 
+  // Takes the bandwidth limits and the month's data from the settings, at once.  Threads: any.
+  void limit_traffic(const config::Settings& settings);
+
   // To be called often. Every five seconds it writes what has changed: the good peers into D/peers.cache
   // (also when ten minutes have passed) and the bans into D/peers.bans. The caller holds the data directory's
   // lock.
@@ -46,7 +49,7 @@ class NetworkService {
  private:
   NetworkService(std::string data_directory, const RuntimeServices& services)
       : data_directory_(std::move(data_directory)), services_(services) {}
-  Expected<void> set_limits(const config::DataDirectory& directory, PeerHostOptions& options);
+  Expected<void> open_traffic(const config::Settings& settings, PeerHostOptions& options);
   void save_bans();
   void start_discovery(const JoinOptions& options, const config::DataDirectory& directory, bool one_lan);
   Expected<void> listen(const JoinOptions& options, const config::DataDirectory& directory,

@@ -95,7 +95,12 @@ engine::EngineOptions NodeRuntime::engine_options(const config::DataDirectory& d
   engine.sensors =
       engine::make_machine_sensors(services_.files, directory.path(), std::move(options.sensor_root));
   engine.alerts = std::move(options.alerts);
-  if (network_) engine.network = &network_->report();
+  if (network_) {
+    engine.network = &network_->report();
+    engine.on_settings = [network = network_.get()](const config::Settings& settings) {
+      network->limit_traffic(settings);
+    };
+  }
   if (files_) {
     engine.held_checkpoints = files_->holds();
     engine.data_peers = files_.get();

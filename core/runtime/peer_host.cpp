@@ -71,7 +71,7 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
   NS_RETURN_IF_ERROR(open_relay(options));
   NS_RETURN_IF_ERROR(open_transport(options));
   if (!options.member) return open_tunnels(options);
-  limit_traffic(options);
+  open_meter(options);
   NS_RETURN_IF_ERROR(open_ways(options));
   open_member(options, seed);
   return {};
@@ -109,7 +109,12 @@ Expected<void> PeerHost::open_transport(const PeerHostOptions& options) {
   return {};
 }
 
-void PeerHost::limit_traffic(const PeerHostOptions& options) {
+void PeerHost::limit_traffic(net::TrafficLimits limits, std::uint64_t month) {
+  meter_->set_limits(limits, month);
+  line_->set_limits(limits.up, limits.down);
+}
+
+void PeerHost::open_meter(const PeerHostOptions& options) {
   meter_ = std::make_unique<net::TrafficMeter>(services_.clock, services_.logger, options.traffic,
                                                options.traffic_cap);
   if (relay_)

@@ -54,6 +54,9 @@ class PeerHost {
   net::BanList& bans() { return bans_; }
   net::Conduct& conduct() { return *conduct_; }
 
+  // Of a member, in force at once (net::TrafficMeter::set_limits).  Threads: any.
+  void limit_traffic(net::TrafficLimits limits, std::uint64_t month);
+
   // Runs `task` on the executor and waits for its end, also when the executor's queue is full.
   void run(const std::function<void()>& task);
 
@@ -72,7 +75,7 @@ class PeerHost {
   Expected<void> open(const PeerHostOptions& options, std::uint64_t seed);
   Expected<void> open_relay(const PeerHostOptions& options);
   Expected<void> open_transport(const PeerHostOptions& options);
-  void limit_traffic(const PeerHostOptions& options);
+  void open_meter(const PeerHostOptions& options);
   void open_member(const PeerHostOptions& options, std::uint64_t seed);
   Expected<void> open_ways(const PeerHostOptions& options);
   Expected<void> open_tunnels(const PeerHostOptions& options);

@@ -15,15 +15,6 @@ namespace {
 
 constexpr qint64 mib = 1 << 20;
 
-// Largest resident size so far, as the kernel saw it; 0 when the process is gone.
-qint64 peak_resident(qint64 pid) {
-  QFile status("/proc/" + QString::number(pid) + "/status");
-  if (!status.open(QIODevice::ReadOnly)) return 0;
-  for (const QByteArray& line : status.readAll().split('\n'))
-    if (line.startsWith("VmHWM:")) return line.mid(6).trimmed().split(' ').first().toLongLong() * 1024;
-  return 0;
-}
-
 // A memory cgroup (version 1 or 2) of its own, gone with the object.
 class MemoryCgroup {
  public:

@@ -1,5 +1,6 @@
 // Real processes, one of which may send 64 KiB a second: a round's work needs longer than its training, and
-// people are told so with both figures. Without the limit they are not.
+// people are told so with both figures. Without the limit they are not. A limit that is set while the node
+// runs is in force at once.
 #include <QJsonArray>
 #include <QTest>
 
@@ -13,6 +14,7 @@ class TestRoundsSlowLine : public QObject {
  private Q_SLOTS:
   void a_limit_that_the_rounds_exceed_is_told();
   void and_no_more_once_it_is_lifted();
+  void limits_that_are_set_while_it_runs_are_in_force_at_once();
 
  private:
   QString alert(const QString& name) const {
@@ -63,6 +65,30 @@ void TestRoundsSlowLine::and_no_more_once_it_is_lifted() {
   const int round = run_.round("b");  // what is said is looked at anew meanwhile
   QTRY_VERIFY_WITH_TIMEOUT(run_.round("b") > round, RoundsRun::patience_ms);
   QCOMPARE(alert("b"), QString());
+}
+
+void TestRoundsSlowLine::limits_that_are_set_while_it_runs_are_in_force_at_once() {
+  constexpr int soon_ms = 20'000;
+  const auto set = [this](const QString& name, const QString& value) {
+    const ProcessResult done = run_node({"settings", "set", name, value, "--data-dir", run_.path("b")});
+    if (!done.ok()) qWarning() << done.text();
+    return done.ok() && !(done.out + done.err).contains("next start");
+  };
+  const auto used_up = [this] {
+    QFile log(run_.path("b") + "/logs/neuroshardd.log");
+    return log.open(QIODevice::ReadOnly) ? log.readAll().count("this month's data is used up") : -1;
+  };
+  QVERIFY(set("upload_limit", "64KiB"));
+  QTRY_VERIFY_WITH_TIMEOUT(!alert("b").isEmpty(), soon_ms);
+  QVERIFY(set("upload_limit", "0"));
+  QTRY_COMPARE_WITH_TIMEOUT(alert("b"), QString(), soon_ms);
+
+  QCOMPARE(used_up(), 0);
+  QVERIFY(set("monthly_data", "1"));
+  QTRY_VERIFY_WITH_TIMEOUT(used_up() > 0, soon_ms);
+  QVERIFY(set("monthly_data", "0"));
+  const int round = run_.round("b");
+  QTRY_VERIFY_WITH_TIMEOUT(run_.round("b") > round + 1, RoundsRun::patience_ms);
   run_.kill_all();
 }
 

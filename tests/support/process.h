@@ -4,6 +4,7 @@
 
 #include <QByteArray>
 #include <QDeadlineTimer>
+#include <QFile>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QProcess>
@@ -142,6 +143,15 @@ class NodeProcess {
   QByteArray out_, err_;
   qsizetype read_ = 0;  // of out_, by next_line
 };
+
+// The largest resident size of a process so far, in bytes, as the kernel recorded it; 0: it has ended.
+inline qint64 peak_resident(qint64 pid) {
+  QFile status("/proc/" + QString::number(pid) + "/status");
+  if (!status.open(QIODevice::ReadOnly)) return 0;
+  for (const QByteArray& line : status.readAll().split('\n'))
+    if (line.startsWith("VmHWM:")) return line.mid(6).trimmed().split(' ').first().toLongLong() * 1024;
+  return 0;
+}
 
 inline ProcessResult run_node(const QStringList& arguments,
                               int timeout_ms = NodeProcess::default_timeout_ms) {

@@ -30,6 +30,8 @@ class RoundsRun {
   QString hidden = "32";  // of the model; set before make()
   // The model of the profile "solo" instead of one that trains at once; set before make().
   bool solo = false;
+  // The whole shape in words of `network create`, instead of either; set before make().
+  QStringList model;
   // Where nodes listen. At another address than this one nobody dials them: the tracker sees 127.0.0.1.
   QString address = "127.0.0.1";
   QString tracker_address = "127.0.0.1";  // set before make()
@@ -130,6 +132,10 @@ class RoundsRun {
   }
   QJsonObject rounds(const QString& name) const { return status(name)["rounds"].toObject(); }
   int round(const QString& name) const { return rounds(name)["round"].toInt(); }
+  // The largest resident size of its process so far, in bytes; 0: the process has ended.
+  qint64 peak_resident(const QString& name) const {
+    return neuroshard::test::peak_resident(nodes_.value(name)->pid());
+  }
   // Until these are the members, all of them contributed to a round after `after`, and hold its anchor.
   bool together(const QStringList& names, int after = 0) const {
     const QDeadlineTimer deadline(together_ms);
@@ -205,6 +211,7 @@ class RoundsRun {
            node_words;
   }
   QStringList shape() const {
+    if (!model.isEmpty()) return model;
     if (solo)
       return {"--layers",      "6",   "--hidden",       "256", "--head-dim",     "64",
               "--vocab",       "512", "--experts",      "8",   "--sequence",     "64",

@@ -41,6 +41,7 @@ SettingsCommands::Outcome SettingsCommands::store(const SettingChange& change) {
   Outcome outcome;
   outcome.stored =
       change.reset ? directory.clear_setting(change.id) : directory.set_setting(change.id, change.value);
+  if (outcome.stored.ok() && context_.options.on_settings) context_.options.on_settings(directory.settings());
   outcome.now = directory.settings().value(change.id);
   outcome.rules = contribute_rules(directory.settings());
   keep_view();

@@ -11,6 +11,7 @@ SessionLimits::SessionLimits(SessionParts& parts)
     : parts_(parts),
       memory_(parts.directory.settings().number(config::Setting::MemoryLimit)),
       threads_(parts.directory.settings().number(config::Setting::CpuThreads)),
+      disk_(parts.directory.settings().number(config::Setting::DiskLimit)),
       watch_(memory_ == 0 ? 0 : parts.memory.plan.limit) {}
 
 void SessionLimits::follow(StepReport* report) {
@@ -19,6 +20,7 @@ void SessionLimits::follow(StepReport* report) {
       static_cast<std::uint32_t>(parts_.directory.settings().number(config::Setting::MaxMicroBatch));
   if (most < parts_.loop->micro_batch()) parts_.loop->set_micro_batch(std::max(1u, most));
   follow_memory();
+  follow_disk(report);
 }
 
 void SessionLimits::follow_threads(StepReport* report) {
@@ -43,6 +45,15 @@ void SessionLimits::follow_memory() {
   const std::uint64_t least = parts_.module.module->memory(false).live_bytes;
   parts_.module.module->set_memory_limit(std::max(limit > outside ? limit - outside : 0, least));
   platform::trim_heap();
+}
+
+// Checkpoints follow at the next save (TrainingCheckpoints).
+void SessionLimits::follow_disk(StepReport* report) {
+  const std::uint64_t limit = parts_.directory.settings().number(config::Setting::DiskLimit);
+  if (limit == disk_) return;
+  disk_ = limit;
+  const auto limited = parts_.dataset->limit_cache(published_cache_bytes(parts_.directory));
+  if (!limited.ok()) parts_.tell({LogLevel::Warning, "limits", limited.error().message}, report);
 }
 
 void SessionLimits::watch(StepReport* report) {

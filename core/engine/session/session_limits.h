@@ -1,4 +1,4 @@
-// Applies limits to a session while it trains: threads, micro-batch, memory. In effect from the next step.
+// Applies limits to a session while it trains: threads, micro-batch, memory, disk. In effect from the next step.
 //
 // Threads: the compute thread.
 #pragma once
@@ -25,10 +25,12 @@ class SessionLimits {
  private:
   void follow_threads(StepReport* report);
   void follow_memory();
+  void follow_disk(StepReport* report);
 
   SessionParts& parts_;
   std::uint64_t memory_;  // the settings in force
   std::uint64_t threads_;
+  std::uint64_t disk_;
   std::uint32_t threads_wanted_ = 0;
   MemoryWatch watch_;
 };

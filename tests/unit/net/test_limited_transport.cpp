@@ -111,6 +111,7 @@ class TestLimitedTransport : public QObject {
   void small_messages_pass_by_large_ones();
   void small_messages_alone_keep_the_limit();
   void without_limits_nothing_waits();
+  void limits_may_change_at_any_time();
   void what_waits_ends_with_its_channel();
   void a_queue_that_is_too_long_is_refused();
   void the_month_ends_and_begins_anew();
@@ -255,6 +256,34 @@ void TestLimitedTransport::without_limits_nothing_waits() {
   QCOMPARE(view.received, 10 * wire_bytes(256 * kibi));
   QCOMPARE(view.sent, 10 * wire_bytes(8));
   QVERIFY(!view.left);
+}
+
+void TestLimitedTransport::limits_may_change_at_any_time() {
+  testing::MemoryFileEnv files;
+  sim::World clock_of_the_cap;
+  auto cap = TrafficCap::open(files, "/traffic", 0, clock_of_the_cap.clock().wall_now());
+  QVERIFY(cap.ok());
+  World w({}, &*cap);
+  const auto channel = w.connect(w.limited, 2);
+  QVERIFY(channel.ok());
+  const auto rate = [&] {
+    const MonotonicTime from = w.world.now();
+    for (int i = 0; i < 40; ++i)
+      if (!w.call(**channel, 0, 256 * kibi).ok()) return 0.0;
+    return 40.0 * static_cast<double>(wire_bytes(256 * kibi)) / to_seconds(w.world.now() - from);
+  };
+  const double free = rate();
+  w.meter.set_limits({256 * kibi, 0}, 0);
+  QVERIFY(within(rate(), 256 * kibi, 0.05));
+  w.meter.set_limits({512 * kibi, 0}, 0);
+  QVERIFY(within(rate(), 512 * kibi, 0.05));
+  w.meter.set_limits({}, 0);
+  QVERIFY(within(rate(), free, 0.1));
+  // What was sent before the month's limit was set counts.
+  w.meter.set_limits({}, mebi);
+  QCOMPARE(w.call(**channel, 10).error().code, ErrorCode::Exhausted);
+  w.meter.set_limits({}, 0);
+  QVERIFY(w.call(**channel, 10).ok());
 }
 
 void TestLimitedTransport::what_waits_ends_with_its_channel() {
