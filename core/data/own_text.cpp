@@ -129,6 +129,7 @@ class JoinedDataset final : public Dataset {
   Expected<void> prefetch(ShardId id, const CancelToken& cancel) override {
     return source_of(id).prefetch(id, cancel);
   }
+  Expected<void> limit_cache(std::uint64_t bytes) override { return published_->limit_cache(bytes); }
   std::string trouble() const override { return published_->trouble(); }
 
  private:

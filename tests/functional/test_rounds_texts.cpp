@@ -134,7 +134,7 @@ void TestRoundsTexts::friends_follow_an_invitation() {
   for (const QString& name : names_) QCOMPARE(tokenizer(name), tokenizer(founder));
   QMap<QString, double> first;
   for (const QString& name : names_) QTRY_VERIFY((first[name] = held_out_loss(name)) > 0);
-  QVERIFY(run_->together(names_, run_->round(founder) + 5));
+  QVERIFY(run_->together(names_, run_->round(founder) + 3));
   check_that_texts_stay();
   for (const QString& name : names_) {
     const double last = held_out_loss(name);
