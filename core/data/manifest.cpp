@@ -116,6 +116,10 @@ Expected<void> parse_shards(const json& list, Manifest* manifest) {
 
 }  // namespace
 
+bool is_own(const ShardEntry& shard) {
+  return shard.id >= first_own_shard || shard.source == own_source;
+}
+
 std::string_view to_string(Split split) {
   return split == Split::Train ? "train" : "held-out";
 }

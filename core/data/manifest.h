@@ -30,6 +30,8 @@ inline constexpr std::size_t max_source_name = 128;
 inline constexpr std::size_t max_url_length = 2048;
 
 using ShardId = std::uint32_t;
+// Shards from this id on are a person's own text, which never leaves the machine.
+inline constexpr ShardId first_own_shard = 0x80000000u;
 
 enum class Split : std::uint8_t { Train, HeldOut };
 std::string_view to_string(Split split);  // "train", "held-out"
@@ -43,6 +45,10 @@ struct ShardEntry {
   std::string source;  // "FineWeb-Edu", "user", …
   Split split = Split::Train;
 };
+
+// A person's own text: by its id, or by the source that an import gives it.
+inline constexpr const char* own_source = "user";
+bool is_own(const ShardEntry& shard);
 
 struct Manifest {
   std::uint32_t format_version = 1;
