@@ -1,6 +1,6 @@
 // The batches behind a contribution: runs of consecutive batches with a chained digest, and the signed list of them
-// whose SHA-256 is in the contribution (docs/protocol/data.md). Whoever has the list and the published shards
-// rebuilds every batch and compares.
+// whose SHA-256 is in the contribution (docs/protocol/data.md). Anybody who has the list and the published
+// shards rebuilds every batch and compares.
 //
 // Canonical bytes, little-endian; decode checks sizes and no signature. Threads: any. Errors: Corrupt.
 #pragma once
@@ -37,7 +37,7 @@ Hash256 next_digest(const Hash256& before, const Batch& batch);
 Bytes encode_runs(const std::vector<BatchRun>& runs);
 Expected<std::vector<BatchRun>> decode_runs(ByteSpan bytes);
 
-// What a driver has trained on, unsigned.
+// The batches that a driver has trained on, unsigned.
 struct BatchWork {
   Hash256 tokenizer_hash{};
   std::uint32_t sequence = 0;

@@ -21,10 +21,10 @@ class PlanLoader final : public Loader {
   ~PlanLoader() override { cancel_fetch_.cancel(); }
 
   void begin_round(std::uint64_t round, const Hash256& beacon) override {
+    close_run();
     if (network_round_ && round < *network_round_) return;
     network_round_ = round;
     if (beacon != Hash256{}) newest_ = BeaconDraw{round, beacon, ring_.total()};
-    close_run();
   }
 
   Expected<Batch> next(std::uint64_t step, const CancelToken& cancel) override {

@@ -79,7 +79,7 @@ class Loader {
   virtual ~Loader() = default;
 
   // The network's round in progress, and its beacon (zeros: not known). An earlier round than the newest is
-  // ignored.
+  // ignored. The next batch begins a new run.
   virtual void begin_round(std::uint64_t round, const Hash256& beacon) = 0;
   // The batch of this step. A step of a later round than the last one begins a round: rotation is decided
   // then. Without a network, a round is steps_per_round steps. Blocks while a shard that is not here yet is

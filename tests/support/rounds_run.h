@@ -186,15 +186,15 @@ class RoundsRun {
     return std::make_shared<NodeProcess>(QStringList{"netns", "exec", space, program} + words, environment,
                                          QString(), QByteArray(), "ip");
   }
+  // text: empty for the network's published data.
   QStringList run_words(const QString& name, const QString& text) const {
-    return QStringList{"run",        "--json",
-                       "--data-dir", path(name),
-                       "--text",     path(text),
-                       "--lan",      "--p2p-port",
-                       "0",          "--p2p-address",
-                       address,      "--cpu-threads",
-                       "1",          "--eval-interval-steps",
-                       "0",          "--checkpoint-min-interval",
+    return QStringList{"run", "--json", "--data-dir", path(name)} +
+           (text.isEmpty() ? QStringList{} : QStringList{"--text", path(text)}) +
+           QStringList{"--lan", "--p2p-port",
+                       "0",     "--p2p-address",
+                       address, "--cpu-threads",
+                       "1",     "--eval-interval-steps",
+                       "0",     "--checkpoint-min-interval",
                        "1d"} +
            node_words;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/crypto/hash.h"
+#include "core/data/batch_audit.h"
 #include "core/data/batch_list.h"
 #include "core/data/loader.h"
 #include "tests/support/test_main.h"
@@ -264,6 +265,58 @@ class TestBatchList : public QObject {
       QCOMPARE(again->position().shard_id, expected.shard_id);
       QVERIFY(again->last_batches(next_round));
     }
+  }
+
+  // As another node does it, which has the chain and the published shards.
+  void an_audit_rebuilds_them_and_finds_lies() {
+    neuroshard::testing::MemoryFileEnv env;
+    NumberDataset dataset(env, published(20, 400));
+    LoaderOptions options = small_options();
+    options.node_id = crypto::node_id(key_of(1).public_key());
+    options.shard_count = shards_per_draw;
+    const auto loader = Loader::create(dataset, options).value();
+    for (std::uint64_t step = 0; step < 12; ++step) {
+      loader->begin_round(1 + step / 5, filled(static_cast<std::uint8_t>(1 + step / 5)));
+      QVERIFY(loader->next(step).ok());
+    }
+    BatchList list = example_list();
+    list.work = *loader->last_batches(12);
+    sign_batch_list(list, key_of(1));
+    const Bytes bytes = encode_batch_list(list);
+    ListClaim claim{crypto::sha256(bytes), list.network, list.node, list.opening, list.round, 16, 64};
+    QVERIFY(open_batch_list(bytes, claim).ok());
+    AuditSources sources{[](std::uint64_t round) -> std::optional<Hash256> {
+                           if (round == 1) return filled(1);
+                           return std::nullopt;
+                         },
+                         [&](ShardId id) { return dataset.load(id, {}); }, dataset.manifest()};
+    const auto audit = [&](const std::function<void(BatchRun&)>& change) {
+      BatchRun run = list.work.runs[0];
+      change(run);
+      return audit_run(list, run, sources, {}).value().finding;
+    };
+    for (const BatchRun& run : list.work.runs)
+      QVERIFY(audit_run(list, run, sources, {}).value().finding == BatchFinding::Same);
+    QVERIFY(audit([](BatchRun& run) { run.digest[0] ^= 1; }) == BatchFinding::Differs);
+    QVERIFY(audit([](BatchRun& run) { ++run.offset; }) == BatchFinding::Differs);
+    QVERIFY(audit([](BatchRun& run) { ++run.count; }) == BatchFinding::Differs);
+    QVERIFY(audit([](BatchRun& run) { run.shard_hash[5] ^= 1; }) == BatchFinding::NotDrawn);
+    const auto order = network_shard_order(filled(1), options.node_id, 20, 20);
+    QVERIFY(audit([&](BatchRun& run) {
+              run.shard_id = order.back();
+              run.shard_hash = dataset.manifest().find(order.back())->sha256;
+            }) == BatchFinding::NotDrawn);
+    QVERIFY(audit([](BatchRun& run) { run.draw.round = 2; }) == BatchFinding::Unknown);
+    QVERIFY(audit([](BatchRun& run) { run.draw.total = 21; }) == BatchFinding::Unknown);
+    QVERIFY(audit([](BatchRun& run) { run.shard_id |= first_own_shard; }) == BatchFinding::OwnText);
+    Bytes other = bytes;
+    other[other.size() - 70] ^= 1;
+    QVERIFY(open_batch_list(other, claim).error().code == ErrorCode::Denied);
+    claim.hash = crypto::sha256(other);
+    QVERIFY(open_batch_list(other, claim).error().code == ErrorCode::Denied);
+    claim.hash = crypto::sha256(bytes);
+    ++claim.round;
+    QVERIFY(open_batch_list(bytes, claim).error().code == ErrorCode::Denied);
   }
 
   void a_grown_dataset_leaves_the_draw_as_it_is() {
