@@ -32,24 +32,14 @@ class PublishedRounds {
         QStringList{"genesis", "serve", run.path("out"), "--port", "0", "--json"});
     const int port = wait_for_object(*server_, "port")["port"].toInt();
     if (port == 0) return "the publisher does not serve";
-    return name_publisher(QString("http://127.0.0.1:%1/manifest.json").arg(port));
+    // The address is not part of the network's id.
+    const ProcessResult named = run.create(
+        network, inner_steps,
+        key + QStringList{"--manifest-url", QString("http://127.0.0.1:%1/manifest.json").arg(port)});
+    return named.ok() ? QByteArray() : named.text();
   }
 
  private:
-  // The address is not part of the network's id.
-  QByteArray name_publisher(const QString& url) {
-    QFile file(run.profile());
-    if (!file.open(QIODevice::ReadOnly)) return "the profile can't be read";
-    QJsonObject profile = QJsonDocument::fromJson(file.readAll()).object();
-    file.close();
-    QJsonObject directory = profile["directory"].toObject();
-    directory["manifest_url"] = url;
-    profile["directory"] = directory;
-    if (!file.open(QIODevice::WriteOnly) || file.write(QJsonDocument(profile).toJson()) <= 0)
-      return "the profile can't be written";
-    return {};
-  }
-
   std::unique_ptr<NodeProcess> server_;
 };
 
