@@ -14,6 +14,7 @@ class TestAuditBatches : public QObject {
   void initTestCase();
   void three_train_on_published_text();
   void batches_of_other_nodes_are_rebuilt_bit_for_bit();
+  void a_killed_node_lists_the_work_that_it_kept();
   void the_contribution_is_named_by_member_and_round();
   void a_tampered_list_is_refused();
 
@@ -64,6 +65,21 @@ void TestAuditBatches::batches_of_other_nodes_are_rebuilt_bit_for_bit() {
   QCOMPARE(batches.size(), batches_);
   QCOMPARE(nodes.size(), 2);
   QVERIFY(own.size() == 64 && !nodes.contains(own));
+}
+
+// It goes on from its last checkpoint, whose position has the runs up to there.
+void TestAuditBatches::a_killed_node_lists_the_work_that_it_kept() {
+  if (!qEnvironmentVariableIsSet("NS_LONG")) QSKIP("runs in tests/long.sh audit-batches only");
+  for (int kill = 0; kill < 3; ++kill) {
+    run().node("b").kill_now();
+    run().launch("b", "");
+    QCOMPARE(run().joined("b"), QByteArray());
+    QVERIFY(run().together({"a", "b", "c"}, run().round("a") + 1));
+  }
+  const QString b = run().status("b")["node_id"].toString();
+  const ProcessResult audited = audit({"--node", b, "--random", "300"});
+  QVERIFY2(audited.ok(), audited.text().constData());
+  QVERIFY2(json_lines(audited.out).last()["same"].toInt() >= 100, audited.out.constData());
 }
 
 void TestAuditBatches::the_contribution_is_named_by_member_and_round() {
