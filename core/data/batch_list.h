@@ -24,7 +24,7 @@ struct BatchRun {
   std::uint64_t offset = 0;
   std::uint64_t first = 0;
   std::uint32_t count = 0;
-  Hash256 digest{};  // next_digest() over all of them, from zeros on
+  Hash256 digest{};  // next_digest() over all of them, from zeros on; of own text zeros, as the shard's hash
   friend bool operator==(const BatchRun&, const BatchRun&) = default;
 };
 inline constexpr std::size_t max_batch_runs = 256;

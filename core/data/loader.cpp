@@ -163,15 +163,17 @@ class PlanLoader final : public Loader {
     return record;
   }
 
+  // Of a person's own text, neither the file's hash nor that of its tokens goes to others.
   static void note(const BatchRecord& record, const Batch& batch, LoaderPosition::InNetwork* place) {
+    const bool own = record.shard_id >= first_own_shard;
     if (!place->run_open) {
       if (place->runs.size() >= max_batch_runs) place->runs.erase(place->runs.begin());
-      place->runs.push_back({record.round, *record.draw, record.shard_id, record.shard_hash, record.offset,
-                             place->batches, 0, Hash256{}});
+      place->runs.push_back({record.round, *record.draw, record.shard_id, own ? Hash256{} : record.shard_hash,
+                             record.offset, place->batches, 0, Hash256{}});
       place->run_open = true;
     }
     BatchRun& run = place->runs.back();
-    run.digest = next_digest(run.digest, batch);
+    if (!own) run.digest = next_digest(run.digest, batch);
     ++run.count;
     ++place->batches;
   }

@@ -125,7 +125,7 @@ def rounds(run):
                   f"{part.figures.get('passed', '?')} passed, {part.figures.get('failed', '?')} failed", part.ok, 1)
 
 
-@target("audit-batches", "three real nodes train on published text; 1,000 random batches of the other two are rebuilt (ten minutes)")
+@target("audit-batches", "three real nodes train on published text; 1,000 random batches of the other two are rebuilt, also after kills (a few minutes)")
 def audit_batches(run):
     builds.release(run)
     part = qt_test(run, "test_audit_batches", False, NS_AUDIT_BATCHES="1000")

@@ -202,6 +202,13 @@ class TestBatchList : public QObject {
     expected.push_back(first_own_shard);
     expected.push_back(first_own_shard + 4);
     QVERIFY(taken(*loader, 1, 5, 19) == expected);
+    // Its hashes would tell others which text it is.
+    const auto work = loader->last_batches(2);
+    QVERIFY(work);
+    for (const BatchRun& run : work->runs) {
+      QVERIFY(run.shard_id >= first_own_shard);
+      QVERIFY(run.shard_hash == Hash256{} && run.digest == Hash256{});
+    }
   }
 
   void without_published_shards_own_ones_are_in_solo_order() {
