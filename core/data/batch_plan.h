@@ -35,7 +35,7 @@ struct ShardDraw {
   friend bool operator==(const ShardDraw&, const ShardDraw&) = default;
 };
 
-// What determines the batches that a driver makes from the start of a round on.
+// Determines the batches that a driver makes from the start of a round on.
 struct BatchRecord {
   std::uint64_t round = 0;  // with a draw: the network's; else the driver's own count
   ShardId shard_id = 0;

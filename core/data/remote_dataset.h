@@ -31,7 +31,7 @@ Expected<std::unique_ptr<Dataset>> open_remote_dataset(storage::FileEnv& env, co
                                                        Logger& logger, const RemoteDatasetOptions& options,
                                                        const CancelToken& cancel);
 
-// What a cache directory has, without the publisher; nothing is changed, so a node may use the directory
+// The content of a cache directory, without the publisher; nothing is changed, so a node may use the directory
 // meanwhile. load() gives NotFound for shards that are not cached. NotFound: there is no manifest.
 Expected<std::unique_ptr<Dataset>> open_cached_dataset(storage::FileEnv& env,
                                                        const std::string& cache_directory,
