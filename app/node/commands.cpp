@@ -11,6 +11,7 @@ void add_generate_command(CLI::App& root, CommandContext& context);
 void add_genesis_command(CLI::App& root, CommandContext& context);
 void add_network_command(CLI::App& root, CommandContext& context);
 void add_chain_command(CLI::App& root, CommandContext& context);
+void add_audit_command(CLI::App& root, CommandContext& context);
 void add_partition_command(CLI::App& root, CommandContext& context);
 void add_partition_worker_command(CLI::App& root, CommandContext& context);
 void add_train_command(CLI::App& root, CommandContext& context);
@@ -46,6 +47,7 @@ void add_all_commands(CLI::App& root, CommandContext& context) {
   add_wallet_command(root, context);
   add_network_command(root, context);
   add_chain_command(root, context);
+  add_audit_command(root, context);
   add_tracker_command(root, context);
   add_peers_command(root, context);
   add_dht_command(root, context);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view record_tag = "neuroshard/batch/1";
 constexpr std::string_view driver_record_tag = "neuroshard/batch/2";
+constexpr std::string_view drawn_record_tag = "neuroshard/batch/3";
 constexpr std::string_view network_tag = "neuroshard/shard-order/1";
 constexpr std::string_view solo_tag = "neuroshard/solo-shard/1";
 
@@ -54,10 +55,22 @@ std::uint32_t solo_first_shard(const Hash256& node_id, std::uint32_t total) {
   return modulo(crypto::Sha256().update(solo_tag).update(node_id).finish(), total);
 }
 
+std::vector<ShardEntry> published_shards(const std::vector<ShardEntry>& train, std::uint32_t sequence) {
+  std::vector<ShardEntry> shards;
+  for (const ShardEntry& shard : train)
+    if (!is_own(shard) && shard.tokens > sequence) shards.push_back(shard);
+  return shards;
+}
+
 Bytes BatchRecord::canonical() const {
-  const std::string_view tag = driver ? driver_record_tag : record_tag;
+  NS_CHECK(driver || !draw);
+  const std::string_view tag = draw ? drawn_record_tag : driver ? driver_record_tag : record_tag;
   Bytes bytes(tag.begin(), tag.end());
   append_le(bytes, round);
+  if (draw) {
+    append_le(bytes, draw->round);
+    append_le(bytes, draw->total);
+  }
   append_le(bytes, shard_id);
   bytes.insert(bytes.end(), shard_hash.begin(), shard_hash.end());
   bytes.insert(bytes.end(), tokenizer_hash.begin(), tokenizer_hash.end());
@@ -65,16 +78,6 @@ Bytes BatchRecord::canonical() const {
   append_le(bytes, batch_tokens);
   if (driver) bytes.insert(bytes.end(), driver->begin(), driver->end());
   return bytes;
-}
-
-crypto::Signature sign_record(const crypto::KeyPair& node_key, ByteSpan network_id,
-                              const BatchRecord& record) {
-  return node_key.sign(crypto::Purpose::BatchRecord, network_id, record.canonical());
-}
-
-bool verify_record(const crypto::PublicKey& node_key, ByteSpan network_id, const BatchRecord& record,
-                   const crypto::Signature& signature) {
-  return crypto::verify(node_key, crypto::Purpose::BatchRecord, network_id, record.canonical(), signature);
 }
 
 std::uint32_t sequences_per_batch(std::uint32_t batch_tokens, std::uint32_t sequence) {

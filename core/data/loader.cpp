@@ -5,42 +5,45 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/data/detail/json_fields.h"
-
 namespace neuroshard::data {
 namespace {
 
-using nlohmann::json;
-
-constexpr std::size_t max_position_bytes = 64u << 10;
-constexpr std::uint32_t max_window = 4096;
-constexpr const char* where = "loader position";
-
 class PlanLoader final : public Loader {
  public:
-  PlanLoader(Dataset& dataset, const LoaderOptions& options, std::vector<ShardEntry> ring, Executor* io)
-      : dataset_(dataset), options_(options), ring_(std::move(ring)), io_(io) {
+  PlanLoader(Dataset& dataset, const LoaderOptions& options, Executor* io)
+      : dataset_(dataset),
+        options_(options),
+        ring_(dataset.shards(Split::Train), options.node_id, options.sequence, options.shard_count),
+        io_(io) {
     position_.shard_id = ring_.front().id;
     position_.recent_losses.reserve(options.rotation.window);
   }
   ~PlanLoader() override { cancel_fetch_.cancel(); }
 
+  void begin_round(std::uint64_t round, const Hash256& beacon) override {
+    close_run();
+    if (network_round_ && round < *network_round_) return;
+    network_round_ = round;
+    if (beacon != Hash256{}) newest_ = BeaconDraw{round, beacon, ring_.total()};
+  }
+
   Expected<Batch> next(std::uint64_t step, const CancelToken& cancel) override {
-    const std::uint64_t round = step / options_.steps_per_round;
     LoaderPosition position = position_;
     RotationReason rotation = last_rotation_;
-    if (!position.started || round != position.round) {
-      rotation = begin_round(round, &position);
-    }
+    ring_.use(draw_of(position));  // a round that could not begin may have changed it
+    if (begins_round(position, step)) rotation = begin_record(step, &position);
     if (!shard_ || shard_->entry.id != position.shard_id) {
       NS_ASSIGN_OR_RETURN(shard_, dataset_.load(position.shard_id, cancel));
       fetch_ahead(position);
     }
-    NS_ASSIGN_OR_RETURN(Batch batch,
-                        make_batch(record_of(position), step, shard_->tokens, options_.sequence));
+    const BatchRecord record = record_of(position);
+    const std::uint64_t number = position.in_network ? position.in_network->batches : step;
+    NS_ASSIGN_OR_RETURN(Batch batch, make_batch(record, number, shard_->tokens, options_.sequence));
+    batch.shard_id = shard_->entry.id;
     batch.source = shard_->entry.source;
     ++position.steps_on_shard;
     position.tokens_on_shard += batch.token_count();
+    if (position.in_network) note(record, batch, &*position.in_network);
     position_ = std::move(position);
     last_rotation_ = rotation;
     return batch;
@@ -56,12 +59,7 @@ class PlanLoader final : public Loader {
   LoaderPosition position() const override { return position_; }
 
   Expected<void> restore(const LoaderPosition& position) override {
-    if (!position.started) {
-      position_ = position;
-      position_.shard_id = ring_.front().id;
-      return {};
-    }
-    if (find(position.shard_id) == ring_.size()) {
+    if (position.started && ring_.usable(position.shard_id) == nullptr) {
       return make_error(ErrorCode::NotFound,
                         fmt::format("the checkpoint was training on shard {}, which this data no longer has; "
                                     "restore the data or start a new run",
@@ -72,6 +70,8 @@ class PlanLoader final : public Loader {
                         "the loader position has more losses than the rotation rule uses");
     }
     position_ = position;
+    ring_.use(draw_of(position_));
+    if (!position.started) position_.shard_id = ring_.front().id;
     last_rotation_ = RotationReason::Stay;
     return {};
   }
@@ -80,43 +80,102 @@ class PlanLoader final : public Loader {
     if (!position_.started) return std::nullopt;
     return record_of(position_);
   }
+
+  std::optional<BatchWork> last_batches(std::uint64_t batches) override {
+    if (!position_.in_network) return std::nullopt;
+    close_run();
+    const std::vector<BatchRun>& runs = position_.in_network->runs;
+    std::uint64_t found = 0;
+    auto from = runs.end();
+    while (found < batches && from != runs.begin()) found += (--from)->count;
+    if (found != batches) return std::nullopt;
+    return BatchWork{
+        dataset_.manifest().tokenizer_hash, options_.sequence, options_.batch_tokens, {from, runs.end()}};
+  }
+
   RotationReason last_rotation() const override { return last_rotation_; }
 
  private:
-  std::size_t find(ShardId id) const {
-    const auto at =
-        std::find_if(ring_.begin(), ring_.end(), [id](const ShardEntry& s) { return s.id == id; });
-    return static_cast<std::size_t>(at - ring_.begin());
+  static std::optional<BeaconDraw> draw_of(const LoaderPosition& position) {
+    if (!position.in_network) return std::nullopt;
+    return position.in_network->draw;
   }
-  const ShardEntry& after(ShardId id) const { return ring_[(find(id) + 1) % ring_.size()]; }
+  void close_run() {
+    if (position_.in_network) position_.in_network->run_open = false;
+  }
 
-  RotationReason begin_round(std::uint64_t round, LoaderPosition* position) const {
+  // A node that trains on without its network has local rounds, too.
+  bool begins_round(const LoaderPosition& position, std::uint64_t step) const {
+    if (!position.started) return true;
+    if (!newest_) return step / options_.steps_per_round != position.round;
+    return !position.in_network || position.in_network->round != *network_round_;
+  }
+
+  RotationReason begin_record(std::uint64_t step, LoaderPosition* position) {
     RotationReason reason = RotationReason::Stay;
     if (position->started) {
       const ShardProgress progress{position->steps_on_shard, position->tokens_on_shard,
-                                   ring_[find(position->shard_id)].tokens, position->recent_losses};
+                                   ring_.usable(position->shard_id)->tokens, position->recent_losses};
       reason = should_rotate(progress, options_.rotation);
     }
-    if (reason != RotationReason::Stay) {
-      position->shard_id = after(position->shard_id).id;
-      ++position->shard_index;
-      position->steps_on_shard = 0;
-      position->tokens_on_shard = 0;
-      position->recent_losses.clear();
-    }
-    position->round = round;
+    const bool enters = newest_ && !position->in_network;
+    if (enters) position->in_network.emplace();
+    if (enters || (position->in_network && !ring_.holds(position->shard_id))) reason = RotationReason::Drawn;
+    if (reason != RotationReason::Stay) move_on(reason, position);
+    position->round = step / options_.steps_per_round;
     position->round_offset = position->tokens_on_shard;
+    if (position->in_network) {
+      if (network_round_) position->in_network->round = *network_round_;
+      position->in_network->batches = 0;
+      position->in_network->run_open = false;
+    }
     position->started = true;
     return reason;
   }
 
+  // The ring's end, or another ring than the shard's, takes the newest beacon.
+  void move_on(RotationReason reason, LoaderPosition* position) {
+    const bool draws = newest_ && (reason == RotationReason::Drawn || ring_.is_last(position->shard_id)) &&
+                       !(position->in_network->draw == *newest_);
+    if (draws) {
+      position->in_network->draw = *newest_;
+      ring_.use(newest_);
+    }
+    const bool begins = draws || reason == RotationReason::Drawn;
+    if (position->started) ++position->shard_index;
+    position->shard_id = begins ? ring_.front().id : ring_.after(position->shard_id).id;
+    position->steps_on_shard = 0;
+    position->tokens_on_shard = 0;
+    position->recent_losses.clear();
+  }
+
   BatchRecord record_of(const LoaderPosition& position) const {
-    const ShardEntry& shard = ring_[find(position.shard_id)];
+    const ShardEntry& shard = *ring_.usable(position.shard_id);
     BatchRecord record{position.round,        shard.id,
                        shard.sha256,          dataset_.manifest().tokenizer_hash,
                        position.round_offset, options_.batch_tokens};
-    if (options_.own_batches) record.driver = options_.node_id;
+    if (options_.own_batches || position.in_network) record.driver = options_.node_id;
+    if (position.in_network) {
+      record.round = position.in_network->round;
+      record.draw = ShardDraw{position.in_network->draw.round, position.in_network->draw.total};
+      if (is_own(shard)) record.shard_id |= first_own_shard;
+    }
     return record;
+  }
+
+  // Of a person's own text, neither the file's hash nor that of its tokens goes to others.
+  static void note(const BatchRecord& record, const Batch& batch, LoaderPosition::InNetwork* place) {
+    const bool own = record.shard_id >= first_own_shard;
+    if (!place->run_open) {
+      if (place->runs.size() >= max_batch_runs) place->runs.erase(place->runs.begin());
+      place->runs.push_back({record.round, *record.draw, record.shard_id, own ? Hash256{} : record.shard_hash,
+                             record.offset, place->batches, 0, Hash256{}});
+      place->run_open = true;
+    }
+    BatchRun& run = place->runs.back();
+    if (!own) run.digest = next_digest(run.digest, batch);
+    ++run.count;
+    ++place->batches;
   }
 
   // A full queue only means that the next shard is fetched when it is needed.
@@ -124,7 +183,7 @@ class PlanLoader final : public Loader {
     if (io_ == nullptr || ring_.size() < 2) return;
     Dataset* dataset = &dataset_;
     const bool posted =
-        io_->post([dataset, id = after(position.shard_id).id, cancel = cancel_fetch_.token()] {
+        io_->post([dataset, id = ring_.after(position.shard_id).id, cancel = cancel_fetch_.token()] {
           if (!cancel.cancelled()) (void)dataset->prefetch(id, cancel);
         });
     (void)posted;
@@ -132,30 +191,15 @@ class PlanLoader final : public Loader {
 
   Dataset& dataset_;
   const LoaderOptions options_;
-  const std::vector<ShardEntry> ring_;  // this driver's shards, in the order in which it takes them
+  ShardRing ring_;
   Executor* const io_;
   CancelSource cancel_fetch_;
   LoaderPosition position_;
+  std::optional<std::uint64_t> network_round_;  // by begin_round()
+  std::optional<BeaconDraw> newest_;
   RotationReason last_rotation_ = RotationReason::Stay;
   std::shared_ptr<const ShardTokens> shard_;
 };
-
-// Every shard of a solo node in ring order; the first m of the hash sequence in a network.
-std::vector<ShardEntry> shards_of_driver(const std::vector<ShardEntry>& usable,
-                                         const LoaderOptions& options) {
-  const auto total = static_cast<std::uint32_t>(usable.size());
-  std::vector<ShardEntry> ring;
-  if (options.beacon) {
-    for (const std::uint32_t at :
-         network_shard_order(*options.beacon, options.node_id, total, options.shard_count)) {
-      ring.push_back(usable[at]);
-    }
-    return ring;
-  }
-  const std::uint32_t first = solo_first_shard(options.node_id, total);
-  for (std::uint32_t i = 0; i < total; ++i) ring.push_back(usable[(first + i) % total]);
-  return ring;
-}
 
 Expected<void> check_options(const LoaderOptions& options) {
   if (options.sequence == 0 || options.batch_tokens == 0 || options.steps_per_round == 0 ||
@@ -163,75 +207,32 @@ Expected<void> check_options(const LoaderOptions& options) {
     return make_error(ErrorCode::InvalidArgument,
                       "sequence, batch tokens, steps per round and shard count must be at least 1");
   }
-  if (options.rotation.window < 2 || options.rotation.window > max_window ||
+  if (options.rotation.window < 2 || options.rotation.window > max_rotation_window ||
       options.rotation.window % 2 != 0) {
     return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("the rotation window must be even, from 2 to {}", max_window));
+                      fmt::format("the rotation window must be even, from 2 to {}", max_rotation_window));
   }
   return {};
 }
 
 }  // namespace
 
-std::string LoaderPosition::to_json() const {
-  json losses = json::array();
-  for (const float loss : recent_losses) losses.push_back(static_cast<double>(loss));
-  const json value = {{"round", round},
-                      {"shard_id", shard_id},
-                      {"shard_index", shard_index},
-                      {"round_offset", round_offset},
-                      {"steps_on_shard", steps_on_shard},
-                      {"tokens_on_shard", tokens_on_shard},
-                      {"recent_losses", std::move(losses)},
-                      {"started", started}};
-  return value.dump();
-}
-
-Expected<LoaderPosition> LoaderPosition::from_json(std::string_view text) {
-  NS_ASSIGN_OR_RETURN(const json value, detail::parse_object(as_bytes(text), max_position_bytes, where));
-  const detail::Fields fields(value, where);
-  LoaderPosition position;
-  NS_ASSIGN_OR_RETURN(position.round, fields.number("round"));
-  NS_ASSIGN_OR_RETURN(const std::uint64_t id, fields.number("shard_id", 0xffffffffu));
-  position.shard_id = static_cast<ShardId>(id);
-  NS_ASSIGN_OR_RETURN(const std::uint64_t index, fields.number("shard_index", 0xffffffffu));
-  position.shard_index = static_cast<std::uint32_t>(index);
-  NS_ASSIGN_OR_RETURN(position.round_offset, fields.number("round_offset"));
-  NS_ASSIGN_OR_RETURN(position.steps_on_shard, fields.number("steps_on_shard"));
-  NS_ASSIGN_OR_RETURN(position.tokens_on_shard, fields.number("tokens_on_shard"));
-  NS_ASSIGN_OR_RETURN(position.started, fields.flag("started"));
-  NS_ASSIGN_OR_RETURN(const json* losses, fields.array("recent_losses", max_window));
-  for (const json& loss : *losses) {
-    const double number = loss.is_number() ? loss.get<double>() : std::nan("");
-    if (!std::isfinite(static_cast<float>(number))) {
-      return fields.wrong("recent_losses", "has a value that is not a finite number");
-    }
-    position.recent_losses.push_back(static_cast<float>(number));
-  }
-  return position;
-}
-
 Expected<std::unique_ptr<Loader>> Loader::create(Dataset& dataset, const LoaderOptions& options,
                                                  Executor* io) {
   NS_RETURN_IF_ERROR(check_options(options));
-  std::vector<ShardEntry> usable;
   std::uint64_t most = 0;
-  for (const ShardEntry& shard : dataset.shards(Split::Train)) {
-    most = std::max(most, shard.tokens);
-    if (shard.tokens > options.sequence) usable.push_back(shard);
-  }
+  for (const ShardEntry& shard : dataset.shards(Split::Train)) most = std::max(most, shard.tokens);
   if (most == 0) {
     return make_error(ErrorCode::NotFound, "there is no text to train on yet; add text with --text PATH");
   }
-  if (usable.empty()) {
+  if (most <= options.sequence) {
     return make_error(
         ErrorCode::InvalidArgument,
         fmt::format("the text is too small: its largest shard has {} tokens, and one sequence requires {}; "
                     "add more text with --text PATH",
                     most, std::uint64_t{options.sequence} + 1));
   }
-  return std::unique_ptr<Loader>(
-      std::make_unique<PlanLoader>(dataset, options, shards_of_driver(usable, options), io));
+  return std::unique_ptr<Loader>(std::make_unique<PlanLoader>(dataset, options, io));
 }
 
 }  // namespace neuroshard::data

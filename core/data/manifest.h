@@ -51,6 +51,10 @@ struct ShardEntry {
   Split split = Split::Train;
 };
 
+// A person's own text: by its id, or by the source that an import gives it.
+inline constexpr const char* own_source = "user";
+bool is_own(const ShardEntry& shard);
+
 struct Manifest {
   std::uint32_t format_version = 1;
   Bytes network_id;             // 32 bytes, or empty for data that no network owns

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t max_signature_bytes = 4096;
 constexpr const char* category = "data";
+constexpr const char* shards_folder = "/shards";  // of the cache directory
 
 PeerFile shard_file(const ShardEntry& entry, std::string path) {
   PeerFile file;
@@ -81,6 +82,24 @@ class RemoteDataset final : public detail::DatasetBase {
   const std::unique_ptr<ShardCache> cache_;
   const std::unique_ptr<detail::PublishedFiles> published_;
   std::mutex download_;
+};
+
+class CachedDataset final : public detail::DatasetBase {
+ public:
+  CachedDataset(storage::FileEnv& env, std::string folder, Manifest manifest,
+                std::shared_ptr<const Tokenizer> tokenizer)
+      : DatasetBase(env, std::move(manifest), std::move(tokenizer)), folder_(std::move(folder)) {}
+  Expected<void> prefetch(ShardId, const CancelToken&) override { return {}; }
+
+ protected:
+  Expected<std::string> fetch(const ShardEntry& entry, const CancelToken&) override {
+    std::string path = cached_shard_path(folder_, entry.sha256);
+    if (env_.exists(path)) return path;
+    return make_error(ErrorCode::NotFound, fmt::format("shard {} is not on this disk", entry.id));
+  }
+
+ private:
+  const std::string folder_;
 };
 
 // Manifest, signature and tokenizer, fetched into the cache directory.
@@ -247,7 +266,7 @@ Expected<std::unique_ptr<Dataset>> open_remote_dataset(storage::FileEnv& env, co
                                                        Logger& logger, const RemoteDatasetOptions& options,
                                                        const CancelToken& cancel) {
   NS_ASSIGN_OR_RETURN(auto cache,
-                      ShardCache::open(env, options.cache_directory + "/shards", options.cache_bytes));
+                      ShardCache::open(env, options.cache_directory + shards_folder, options.cache_bytes));
   auto published = std::make_unique<detail::PublishedFiles>(env, clock, logger, options);
   auto manifest = Opening(env, logger, options, *published, cancel).update();
   // The publisher may have replaced manifest and signature between our two requests: look once more.
@@ -283,6 +302,15 @@ Expected<std::unique_ptr<Dataset>> open_remote_dataset(storage::FileEnv& env, co
                                       std::move(cache), std::move(published));
   dataset->offer_cached();
   return std::unique_ptr<Dataset>(std::move(dataset));
+}
+
+Expected<std::unique_ptr<Dataset>> open_cached_dataset(storage::FileEnv& env,
+                                                       const std::string& cache_directory,
+                                                       const ManifestTrust& trust) {
+  NS_ASSIGN_OR_RETURN(Manifest manifest, load_manifest(env, cache_directory, trust));
+  NS_ASSIGN_OR_RETURN(auto tokenizer, load_tokenizer(env, cache_directory, manifest));
+  return std::unique_ptr<Dataset>(std::make_unique<CachedDataset>(env, cache_directory + shards_folder,
+                                                                  std::move(manifest), std::move(tokenizer)));
 }
 
 }  // namespace neuroshard::data

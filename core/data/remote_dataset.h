@@ -31,4 +31,10 @@ Expected<std::unique_ptr<Dataset>> open_remote_dataset(storage::FileEnv& env, co
                                                        Logger& logger, const RemoteDatasetOptions& options,
                                                        const CancelToken& cancel);
 
+// The content of a cache directory, without the publisher; nothing is changed, so a node may use the directory
+// meanwhile. load() gives NotFound for shards that are not cached. NotFound: there is no manifest.
+Expected<std::unique_ptr<Dataset>> open_cached_dataset(storage::FileEnv& env,
+                                                       const std::string& cache_directory,
+                                                       const ManifestTrust& trust);
+
 }  // namespace neuroshard::data

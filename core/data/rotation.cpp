@@ -9,6 +9,7 @@ std::string_view to_string(RotationReason reason) {
     case RotationReason::Stay: return "stay";
     case RotationReason::UsedUp: return "used up";
     case RotationReason::Plateau: return "plateau";
+    case RotationReason::Drawn: return "drawn by the network";
   }
   return "stay";
 }

@@ -10,13 +10,15 @@
 
 namespace neuroshard::data {
 
+inline constexpr std::uint32_t max_rotation_window = 4096;
+
 struct RotationRule {
   std::uint32_t window = 50;           // losses looked at; even
   double minimum_improvement = 0.005;  // of the first half's mean, by the second half's
   std::uint64_t minimum_steps = 100;   // on this shard before a plateau counts
 };
 
-enum class RotationReason : std::uint8_t { Stay, UsedUp, Plateau };
+enum class RotationReason : std::uint8_t { Stay, UsedUp, Plateau, Drawn };  // Drawn: by a new beacon
 std::string_view to_string(RotationReason reason);
 
 struct ShardProgress {

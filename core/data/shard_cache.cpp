@@ -52,8 +52,12 @@ void ShardCache::store_order() {
   (void)storage::write_file_atomic(env_, directory_ + "/" + order_file, detail::to_document(document));
 }
 
+std::string cached_shard_path(const std::string& directory, const Hash256& hash) {
+  return directory + "/" + to_hex(hash) + extension;
+}
+
 std::string ShardCache::path_of(const Hash256& hash) const {
-  return directory_ + "/" + to_hex(hash) + extension;
+  return cached_shard_path(directory_, hash);
 }
 
 bool ShardCache::holds(const Hash256& hash) const {

@@ -14,6 +14,9 @@
 
 namespace neuroshard::data {
 
+// The file of a cached shard.
+std::string cached_shard_path(const std::string& directory, const Hash256& hash);
+
 // Threads: any. One cache per directory at a time.
 class ShardCache {
  public:

@@ -20,7 +20,6 @@ using detail::CorpusPosition;
 using detail::Document;
 using nlohmann::json;
 
-constexpr const char* user_source = "user";
 // Field of the local manifest: content hashes of the texts whose shards it lists. In the manifest, so that
 // text and shards are recorded in one instant.
 constexpr const char* imported_field = "imported_texts";
@@ -128,7 +127,7 @@ class Import {
 
   Expected<void> learn_tokenizer(const Corpus& corpus) {
     report(ImportProgress::Phase::LearningMerges, 0, 0);
-    detail::CorpusText text(env_, user_source, Span<const Document>(corpus.documents), max_learning_bytes);
+    detail::CorpusText text(env_, own_source, Span<const Document>(corpus.documents), max_learning_bytes);
     TextSource* const sources[] = {&text};
     NS_ASSIGN_OR_RETURN(const CountedText counted,
                         count_words(Span<TextSource* const>(sources), options_.threads, {}, options_.cancel));
@@ -198,7 +197,7 @@ class Import {
       if (tokens.empty()) return tokens_written;
       bytes_before += bytes_here;
       NS_ASSIGN_OR_RETURN(ShardEntry entry,
-                          write_shard(env_, options_.data_directory, next_id_, tokens, user_source, split));
+                          write_shard(env_, options_.data_directory, next_id_, tokens, own_source, split));
       ++next_id_;
       tokens_written += tokens.size();
       added_.push_back(std::move(entry));

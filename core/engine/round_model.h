@@ -39,6 +39,11 @@ class RoundModel {
   // Call when all weights hold anchors of rounds after the first: a checkpoint is due
   // (docs/protocol/checkpoints.md).
   virtual void synced() = 0;
+  // The network's round in progress and its beacon (zeros: not known): they choose the training text from the
+  // next step on. Rounds before the newest are ignored.
+  virtual void begin_round(std::uint64_t /*round*/, const Hash256& /*beacon*/) {}
+  // The batches of the last `steps` steps for a contribution (data/batch_list.h, BatchWork); empty: not known.
+  virtual Bytes last_batches(std::uint64_t /*steps*/) { return {}; }
   // Sets the places that the next checkpoints record.
   virtual void set_places(std::vector<RoundPlace> places) = 0;
   // The places in the checkpoint that it continued from; empty: it had none.

@@ -53,6 +53,7 @@ class RoundLearner {
     // The last boundary's payload is in a certified row. If not, a learner with error feedback puts the payload
     // back (outer::ErrorFeedback::roll_back) and carries only the work after the boundary.
     bool counted = false;
+    Hash256 beacon{};  // of the round; zeros: not known
   };
   virtual void start(Start from) = 0;
   // Since start(), carried work included; cheap.
@@ -71,6 +72,8 @@ class RoundLearner {
     TrainedWork work;  // in the payload
     // For recall() after a restart; on the disk before the payload leaves. Null: nothing.
     ByteSourcePtr memory{};
+    // The batches of `work` for a BatchKeeper; empty: not known.
+    Bytes batches{};
   };
   // Ends the round's training after the step that runs. `done` gets the delta, later, once.
   virtual void boundary(AfterBoundary after, std::function<void(Expected<Boundary>)> done) = 0;
@@ -92,6 +95,15 @@ class RoundStore {
   virtual Expected<ByteSourcePtr> load(Record record) = 0;
   // `done` when the record is on the disk, or with the error; in the order of calls.
   virtual void save(Record record, ByteSourcePtr bytes, std::function<void(Expected<void>)> done) = 0;
+};
+
+// Keeps the signed lists of the batches behind this node's contributions, for others that ask.
+class BatchKeeper {
+ public:
+  virtual ~BatchKeeper() = default;
+  // batches: of RoundLearner::Boundary. `done` gets the list's hash, later; zeros when it can't be kept.
+  virtual void keep(std::uint64_t round, const Hash256& opening, Bytes batches,
+                    std::function<void(const Hash256&)> done) = 0;
 };
 
 // Runs `job` on another thread, then `done` on the node's executor; in order, and never from within run().

@@ -101,8 +101,9 @@ void OwnPart::load() {
     if ((*parts)[row]->size() > 0) services_.learners[row]->recall((*parts)[row]);
 }
 
-void OwnPart::open(const Hash256& opening, std::uint64_t round) {
+void OwnPart::open(const Hash256& opening, std::uint64_t round, const Hash256& beacon) {
   opening_ = opening;
+  beacon_ = beacon;
   round_ = round;
   making_ = false;
   made_.reset();
@@ -118,7 +119,7 @@ void OwnPart::begin(std::uint32_t row, const Hash256& hash, const Anchor& anchor
   Row& own = rows_[row];
   if (own.anchor == hash) return;
   own.anchor = hash;
-  services_.learners[row]->start({round_, anchor, own.fate.carry, own.fate.counted});
+  services_.learners[row]->start({round_, anchor, own.fate.carry, own.fate.counted, beacon_});
   own.fate = {};
 }
 
@@ -176,7 +177,7 @@ void OwnPart::got(const std::shared_ptr<Making>& making, std::size_t which,
   else if (boundary->work.steps >= least_steps(steps_to_make()) && boundary->work.tokens > 0)
     making->boundaries[which] = std::move(*boundary);
   if (--making->waiting > 0 || making->opening != opening_) return;
-  sign(*making);
+  finish(making);
 }
 
 // Of all learners, in the order of rows; empty without one.
@@ -190,9 +191,11 @@ ByteSourcePtr OwnPart::memory_of(const Making& making) const {
   return joined(std::move(record));
 }
 
-void OwnPart::sign(Making& making) {
+void OwnPart::finish(const std::shared_ptr<Making>& shared) {
+  Making& making = *shared;
   const net::NodeId self = crypto::node_id(services_.key.public_key());
   Made made;
+  RoundLearner::Boundary* most = nullptr;  // its batches are those of the contribution
   made.contribution.opening = making.opening;
   made.contribution.round = making.round;
   made.contribution.reveal = making.reveal;
@@ -212,8 +215,21 @@ void OwnPart::sign(Making& making) {
     made.contribution.rows.push_back(work);
     made.payloads.push_back(boundary.payload);
     rows_[work.row].gave = true;
+    if (most == nullptr || boundary.work.tokens > most->work.tokens) most = &boundary;
   }
-  if (made.contribution.rows.empty()) return;
+  if (most == nullptr) return;
+  if (services_.batches == nullptr || most->batches.empty()) return sign(making, std::move(made));
+  services_.batches->keep(
+      making.round, making.opening, std::move(most->batches),
+      [this, life = lifetime_.token(), shared, made = std::move(made)](const Hash256& hash) {
+        if (!life.alive() || shared->opening != opening_) return;
+        Made named = made;
+        named.contribution.batches = hash;
+        sign(*shared, std::move(named));
+      });
+}
+
+void OwnPart::sign(Making& making, Made made) {
   chain::sign_contribution(made.contribution, services_.key, rules_.network);
   services_.store.save(RoundStore::Record::Learners, memory_of(making), [](Expected<void>) {});
   // On the disk before anybody can see it: after a restart there must not be another one.

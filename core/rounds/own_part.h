@@ -47,6 +47,7 @@ class OwnPart {
     std::vector<RoundLearner*> learners;  // by row
     RoundStore& store;
     Logger& logger;
+    BatchKeeper* batches = nullptr;  // null: no contribution names its batches
   };
   struct Made {
     chain::Contribution contribution;
@@ -57,7 +58,8 @@ class OwnPart {
   // Loads the state from before a restart; once.
   void load();
   // A round begins at this opening block; the learners of rows that have a fate start from their anchors.
-  void open(const Hash256& opening, std::uint64_t round);
+  // beacon: after that block; zeros: not known.
+  void open(const Hash256& opening, std::uint64_t round, const Hash256& beacon);
   // The row's anchor is held. Does nothing while its learner already trains from it.
   void begin(std::uint32_t row, const Hash256& hash, const Anchor& anchor);
   void end_row(std::uint32_t row, WorkOutcome outcome);
@@ -87,14 +89,15 @@ class OwnPart {
   struct Making;
   void got(const std::shared_ptr<Making>& making, std::size_t which,
            Expected<RoundLearner::Boundary> boundary);
-  void sign(Making& making);
+  void finish(const std::shared_ptr<Making>& making);
+  void sign(Making& making, Made made);
   ByteSourcePtr memory_of(const Making& making) const;
 
   Services services_;
   const chain::ChainRules& rules_;
   const std::uint32_t inner_steps_;
   const AfterBoundary after_;
-  Hash256 opening_{};
+  Hash256 opening_{}, beacon_{};
   std::uint64_t round_ = 0;
   std::vector<Row> rows_;
   bool making_ = false;

@@ -75,8 +75,8 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
               [this](std::uint32_t row) { on_held(row); }),
       computed_(options_.chain, book_, states_, services_.clock,
                 {[this] { look_soon(); }, [this](const Error& error) { cannot(error); }}),
-      own_({services_.key, services_.learners, services_.store, services_.logger}, options_.chain,
-           options_.inner_steps, options_.sync) {}
+      own_({services_.key, services_.learners, services_.store, services_.logger, services_.batches},
+           options_.chain, options_.inner_steps, options_.sync) {}
 
 TrainingRounds::~TrainingRounds() = default;
 
@@ -224,7 +224,8 @@ void TrainingRounds::open_round(bool carried_before) {
   exchange_.open();
   book_.open(*tip_);
   vectors_.open(*tip_);
-  own_.open(tip_->opening, book_.round());
+  // The close has moved the beacon on to the next round.
+  own_.open(tip_->opening, book_.round(), tip_->registry->closed() ? Hash256{} : tip_->registry->beacon());
   clock_.open(services_.clock.monotonic_now(), carried_before, tip_->times.durations);
   expected_ = expected_members(*tip_->registry);
   computed_.clear();

@@ -52,6 +52,7 @@ struct TrainingServices {
   Logger& logger;
   RoundPool* pool = nullptr;  // null: this node's own
   StepPool* steps = nullptr;
+  BatchKeeper* batches = nullptr;  // null: contributions name no batches
 };
 
 struct TrainingView {

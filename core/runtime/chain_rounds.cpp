@@ -30,7 +30,7 @@ net::MethodLimits limits(double per_second, std::size_t bytes, bool one_lan) {
 
 }  // namespace
 
-ChainRounds::ChainRounds(PeerHost& host, const config::DataDirectory& directory,
+ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::DataDirectory& directory,
                          const RuntimeServices& services, Interpositions interpositions)
     : host_(host),
       services_(services),
@@ -42,6 +42,9 @@ ChainRounds::ChainRounds(PeerHost& host, const config::DataDirectory& directory,
       shares_tokenizer_(!engine::has_publisher(directory)),
       spool_(storage::make_file_spool({directory_ + "/spool", engine::round_spool_memory})),
       trainer_(make_round_trainer(consensus_, spool_, services)),
+      batches_(std::make_unique<BatchLists>(
+          BatchLists::Services{services.files, host.key(), services.logger, host.executor(), &files},
+          directory_ + batch_lists_folder, network_)),
       entries_(host.id(), consensus_.batch_tokens) {
   for (std::size_t i = 0; interpositions_.other_learner && i < trainer_->fragments(); ++i)
     other_learners_.push_back(interpositions_.other_learner(trainer_->learner(i), host.executor()));
@@ -50,11 +53,13 @@ ChainRounds::ChainRounds(PeerHost& host, const config::DataDirectory& directory,
   board_->view.inner_steps = trainer_->inner_steps();
 }
 
-std::unique_ptr<ChainRounds> ChainRounds::make(PeerHost& host, const config::DataDirectory& directory,
+std::unique_ptr<ChainRounds> ChainRounds::make(PeerHost& host, data::PeerSource& files,
+                                               const config::DataDirectory& directory,
                                                const RuntimeServices& services, Interpositions interpositions,
                                                ReportingAs as) {
   if (directory.profile().consensus.inner_steps == 0) return nullptr;
-  std::unique_ptr<ChainRounds> rounds(new ChainRounds(host, directory, services, std::move(interpositions)));
+  std::unique_ptr<ChainRounds> rounds(
+      new ChainRounds(host, files, directory, services, std::move(interpositions)));
   rounds->listen();
   std::array<std::uint8_t, 8> seed{};
   services.entropy.fill({seed.data(), seed.size()});
@@ -92,6 +97,7 @@ void ChainRounds::stop() {
   // Their threads post to the executor, which keeps running meanwhile.
   other_learners_.clear();
   work_.reset();
+  batches_.reset();
 }
 
 void ChainRounds::close_chain() {
@@ -243,7 +249,8 @@ void ChainRounds::begin(ChainBeginning& beginning) {
   net::PeerCaller& caller = other_caller_ ? *other_caller_ : host_.member().caller();
   training_ = std::make_unique<rounds::TrainingRounds>(
       rounds::TrainingServices{host_.key(), caller, *peers_, *executor_, host_.clock(), std::move(learners),
-                               *own_files_, *work_, *spool_, checks_, services_.logger},
+                               *own_files_, *work_, *spool_, checks_, services_.logger, nullptr, nullptr,
+                               batches_.get()},
       training_options(facts), [this](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         on_anchor(round, row, anchor);
       });

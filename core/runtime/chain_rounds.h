@@ -23,6 +23,7 @@
 #include "core/node/continuation.h"
 #include "core/node/snapshot.h"
 #include "core/rounds/training_rounds.h"
+#include "core/runtime/batch_lists.h"
 #include "core/runtime/chain_beginning.h"
 #include "core/runtime/chain_report.h"
 #include "core/runtime/chain_settings.h"
@@ -40,8 +41,9 @@ namespace neuroshard::runtime {
 
 class ChainRounds final : public Presence {
  public:
-  // Null when the network has no outer rounds. The host outlives it.
-  static std::unique_ptr<ChainRounds> make(PeerHost& host, const config::DataDirectory& directory,
+  // Null when the network has no outer rounds. host and files, which gets the batch lists, outlive it.
+  static std::unique_ptr<ChainRounds> make(PeerHost& host, data::PeerSource& files,
+                                           const config::DataDirectory& directory,
                                            const RuntimeServices& services, Interpositions interpositions,
                                            ReportingAs as);
   ~ChainRounds() override;
@@ -78,8 +80,8 @@ class ChainRounds final : public Presence {
     std::function<void()> done;  // empty once it was called
   };
 
-  ChainRounds(PeerHost& host, const config::DataDirectory& directory, const RuntimeServices& services,
-              Interpositions interpositions);
+  ChainRounds(PeerHost& host, data::PeerSource& files, const config::DataDirectory& directory,
+              const RuntimeServices& services, Interpositions interpositions);
   void listen();
   // ---- The host's executor, all below.
   void open(ReportingAs as, std::uint64_t seed);
@@ -111,6 +113,7 @@ class ChainRounds final : public Presence {
   const bool shares_tokenizer_;         // no publisher gives one
   const std::shared_ptr<Spool> spool_;  // of payloads and anchors
   std::shared_ptr<engine::RoundTrainer> trainer_;
+  std::unique_ptr<BatchLists> batches_;
   std::vector<std::unique_ptr<rounds::RoundLearner>> other_learners_;  // by row; see Interpositions
   std::shared_ptr<Board> board_ = std::make_shared<Board>();
   Lifetime lifetime_;

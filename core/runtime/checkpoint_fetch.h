@@ -9,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/cancel.h"
-#include "core/exchange/fetch.h"
-#include "core/runtime/guest.h"
+#include "core/runtime/guest_visit.h"
 
 namespace neuroshard::runtime {
 
@@ -23,30 +21,6 @@ struct OfferedCheckpoint {
   std::string folder;  // "0000000120-1a2b3c4d", as the offering nodes name it
   std::uint64_t step = 0;
   std::vector<net::NodeId> nodes;
-};
-
-// The callbacks of a fetch. Empty ones are skipped.
-struct FetchObserver {
-  struct File {
-    std::string name;
-    exchange::FetchReport report;
-    std::size_t relayed = 0;  // nodes that were connected through a relay
-  };
-  NoteFunction note;
-  // While a file arrives: its bytes that are here; total 0: unknown.
-  std::function<void(const std::string& name, std::uint64_t here, std::uint64_t total)> progress;
-  // The fetch of a file is over, with or without success.
-  std::function<void(const std::string& name)> ended;
-  // The file is complete; after `ended`.
-  std::function<void(const File& file)> fetched;
-};
-
-// The context of every call of a fetch. The references outlive the call.
-struct FetchSession {
-  const GuestOptions& guest;
-  const RuntimeServices& services;
-  CancelToken stop;
-  const FetchObserver& observer;
 };
 
 // The newest step first. Errors: those of the guest.

@@ -46,6 +46,13 @@ std::optional<std::uint16_t> read_kept_port(storage::FileEnv& files, const std::
   return ports->chosen;
 }
 
+std::optional<std::uint16_t> last_port(storage::FileEnv& files, const std::string& data_directory) {
+  const auto bytes = storage::read_file(files, kept_port_path(data_directory), longest_file);
+  const auto ports = bytes.ok() ? parse(as_text(*bytes)) : std::nullopt;
+  if (!ports) return std::nullopt;
+  return ports->chosen;
+}
+
 Expected<void> keep_port(storage::FileEnv& files, const std::string& data_directory, std::uint16_t wanted,
                          std::uint16_t chosen) {
   return storage::write_file_atomic(files, kept_port_path(data_directory),

@@ -20,6 +20,8 @@ std::string kept_port_path(const std::string& data_directory);
 // warning.
 std::optional<std::uint16_t> read_kept_port(storage::FileEnv& files, const std::string& data_directory,
                                             std::uint16_t wanted, Logger& logger);
+// The port at which the node listened last, whatever it wanted; nothing when none was written.
+std::optional<std::uint16_t> last_port(storage::FileEnv& files, const std::string& data_directory);
 Expected<void> keep_port(storage::FileEnv& files, const std::string& data_directory, std::uint16_t wanted,
                          std::uint16_t chosen);
 

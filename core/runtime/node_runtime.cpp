@@ -59,8 +59,8 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
   }
   if (node->network_) {
     node->start_exchange(*directory, options.interpositions);
-    node->rounds_ = ChainRounds::make(node->network_->host(), *directory, services, options.interpositions,
-                                      node->network_->reporting_as());
+    node->rounds_ = ChainRounds::make(node->network_->host(), *node->files_, *directory, services,
+                                      options.interpositions, node->network_->reporting_as());
     if (node->rounds_) node->network_->report().invite_with(node->rounds_->invitations());
   }
   std::string runtime_directory = std::move(options.runtime_directory);

@@ -125,6 +125,15 @@ def rounds(run):
                   f"{part.figures.get('passed', '?')} passed, {part.figures.get('failed', '?')} failed", part.ok, 1)
 
 
+@target("audit-batches", "three real nodes train on published text; 1,000 random batches of the other two are rebuilt, also after kills (a few minutes)")
+def audit_batches(run):
+    builds.release(run)
+    part = qt_test(run, "test_audit_batches", False, NS_AUDIT_BATCHES="1000")
+    run.figures["audit"] = part.figures
+    run.claim("`audit batch` rebuilds 1,000 random batches of other nodes", "all equal, bit for bit",
+              f"{part.figures.get('passed', '?')} tests passed, {part.figures.get('failed', '?')} failed", part.ok, "1,000 batches")
+
+
 @target("nights", "a month of twelve desktops with nights, weekends and reboots, three seeds; a cut of three nodes, twenty seeds (an hour)")
 def nights(run):
     builds.release(run)

@@ -48,10 +48,7 @@ class RoundsRun {
       QFile text(path(name));
       if (!text.open(QIODevice::WriteOnly) || text.write(content) <= 0) return "no room for the text";
     }
-    const ProcessResult made =
-        run_node(QStringList{"network", "create", "--from", "devnet", "--name", network, "--out", profile(),
-                             "--h", inner_steps, "--grows", "0"} +
-                 shape() + more);
+    const ProcessResult made = create(network, inner_steps, more);
     if (!made.ok()) return made.text();
     tracker_ = std::make_unique<NodeProcess>(QStringList{
         "tracker", "--json", "--profile", profile(), "--address", tracker_address, "--port", "0", "--lan"});
@@ -59,6 +56,12 @@ class RoundsRun {
     if (ready.isEmpty()) return tracker_->errors_so_far();
     tracker_at_ = ready["id"].toString() + "@" + ready["address"].toString();
     return {};
+  }
+  // The profile only.
+  ProcessResult create(const QString& network, const QString& inner_steps, const QStringList& more) const {
+    return run_node(QStringList{"network", "create", "--from", "devnet", "--name", network, "--out",
+                                profile(), "--h", inner_steps, "--grows", "0"} +
+                    shape() + more);
   }
   QString path(const QString& name) const { return folder_.filePath(name); }
   QString profile() const { return path("profile.json"); }
@@ -198,11 +201,11 @@ class RoundsRun {
     return std::make_shared<NodeProcess>(QStringList{"netns", "exec", space, program} + words, environment,
                                          QString(), QByteArray(), "ip");
   }
+  // text: empty for the network's published data.
   QStringList run_words(const QString& name, const QString& text) const {
-    return QStringList{"run",         "--json",
-                       "--data-dir",  path(name),
-                       "--text",      path(text),
-                       "--lan",       "--p2p-port",
+    return QStringList{"run", "--json", "--data-dir", path(name)} +
+           (text.isEmpty() ? QStringList{} : QStringList{"--text", path(text)}) +
+           QStringList{"--lan",       "--p2p-port",
                        "0",           "--p2p-address",
                        address,       "--cpu-threads",
                        "1",           "--eval-interval-steps",

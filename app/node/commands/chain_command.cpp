@@ -5,96 +5,16 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "app/node/commands/open_directory.h"
+#include "app/node/commands/chain_replay.h"
 #include "app/node/output/chain_text.h"
-#include "core/chain/reader.h"
-#include "core/config/network_profile.h"
 #include "core/engine/block_reader.h"
-#include "core/rounds/sync.h"
-#include "core/runtime/chain_settings.h"
 
 namespace neuroshard::app {
 namespace {
 
-constexpr std::size_t longest_snapshot = 1u << 30;
 // A node writes a block in two parts; a tail that stays for longer is damage.
 constexpr int tail_looks = 10;
 constexpr auto tail_pause = std::chrono::milliseconds(200);
-
-struct Place {
-  std::string chain;  // D/chain
-  chain::ChainRules rules;
-  std::string log() const { return chain + "/blocks"; }
-};
-
-Expected<Place> place_of(CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
-  const std::string profile_path = directory + "/profile.json";
-  Place place{directory + "/chain", {}};
-  if (!context.files.exists(profile_path) || !context.files.exists(place.log()))
-    return make_error(ErrorCode::NotFound,
-                      fmt::format("{} has no chain: a node has one once it has joined a network", directory));
-  NS_ASSIGN_OR_RETURN(const config::NetworkProfile profile,
-                      config::load_network_profile(context.files, profile_path));
-  const auto sync = rounds::sync_choice(profile.consensus.sync).value_or(rounds::SyncChoice{});
-  place.rules =
-      runtime::chain_rules(profile.consensus, config::network_id(profile.consensus), sync.fragments);
-  return place;
-}
-
-// The history on the disk, block by block.
-class Replay {
- public:
-  enum class Checks { All, NoSignatures };
-  Replay(const Place& place, Checks checks, CommandContext& context)
-      : place_(place), all_(checks == Checks::All), context_(context) {}
-
-  const std::optional<chain::History>& history() const { return history_; }
-  std::uint64_t next_height() const { return next_height_; }
-  // seen: each block once it holds; false ends the replay. An error is about the block of next_height().
-  Expected<void> run(const std::function<bool(const chain::CertifiedBlock&)>& seen) {
-    NS_ASSIGN_OR_RETURN(auto reader, engine::BlockReader::open(context_.files, place_.log()));
-    next_height_ = reader.next_height();
-    while (true) {
-      NS_ASSIGN_OR_RETURN(const auto bytes, reader.next());
-      if (!bytes) break;
-      NS_ASSIGN_OR_RETURN(const auto block, chain::decode_certified(*bytes, place_.rules.network));
-      NS_RETURN_IF_ERROR(take(block));
-      ++next_height_;
-      if (!seen(block)) return {};
-      if (context_.stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the end");
-    }
-    tail_bytes_ = reader.tail_bytes();
-    return {};
-  }
-  std::uint64_t tail_bytes() const { return tail_bytes_; }
-
- private:
-  Expected<void> take(const chain::CertifiedBlock& block) {
-    using Origin = chain::History::Origin;
-    if (history_) return history_->append(block, all_ ? Origin::Peer : Origin::OwnDisk);
-    if (next_height_ == 0) {
-      NS_ASSIGN_OR_RETURN(auto begun, chain::History::begin(services(), block));
-      history_.emplace(std::move(begun));
-      return {};
-    }
-    NS_ASSIGN_OR_RETURN(const Bytes snapshot,
-                        storage::read_file(context_.files, place_.chain + "/snapshot", longest_snapshot));
-    chain::Reader reader(snapshot);
-    const auto genesis = reader.array<Hash256>();
-    NS_ASSIGN_OR_RETURN(auto begun, chain::History::begin_at(services(), genesis, block, reader.rest()));
-    history_.emplace(std::move(begun));
-    return {};
-  }
-  chain::History::Services services() { return {place_.rules, checks_, nullptr}; }
-
-  const Place& place_;
-  const bool all_;
-  CommandContext& context_;
-  chain::SignatureChecks checks_;
-  std::optional<chain::History> history_;
-  std::uint64_t next_height_ = 0, tail_bytes_ = 0;
-};
 
 void print(const nlohmann::ordered_json& json, const std::vector<std::string>& lines,
            CommandContext& context) {
@@ -106,7 +26,7 @@ Error at_height(Error error, std::uint64_t height) {
   return std::move(error).with_context(fmt::format("block {}", height));
 }
 
-Expected<void> show_block(const Place& place, std::uint64_t height, CommandContext& context) {
+Expected<void> show_block(const ChainPlace& place, std::uint64_t height, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(auto reader, engine::BlockReader::open(context.files, place.log()));
   while (true) {
     const std::uint64_t at = reader.next_height();
@@ -121,9 +41,9 @@ Expected<void> show_block(const Place& place, std::uint64_t height, CommandConte
 }
 
 Expected<void> show(const std::optional<std::uint64_t>& height, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const Place place, place_of(context));
+  NS_ASSIGN_OR_RETURN(const ChainPlace place, chain_place(context));
   if (height) return show_block(place, *height, context);
-  Replay replay(place, Replay::Checks::NoSignatures, context);
+  ChainReplay replay(place, ChainReplay::Checks::NoSignatures, context);
   if (auto ran = replay.run([](const auto&) { return true; }); !ran.ok())
     return at_height(ran.error(), replay.next_height());
   if (!replay.history()) return make_error(ErrorCode::NotFound, place.log() + " has no block yet");
@@ -132,7 +52,7 @@ Expected<void> show(const std::optional<std::uint64_t>& height, CommandContext& 
 }
 
 // Whether the log has a tail that no node completes.
-Expected<std::uint64_t> lasting_tail(const Place& place, std::uint64_t tail, CommandContext& context) {
+Expected<std::uint64_t> lasting_tail(const ChainPlace& place, std::uint64_t tail, CommandContext& context) {
   for (int look = 0; tail > 0 && look < tail_looks; ++look) {
     if (context.stop_signal->wait_for(tail_pause))
       return make_error(ErrorCode::Cancelled, "stopped before the end");
@@ -146,7 +66,7 @@ Expected<std::uint64_t> lasting_tail(const Place& place, std::uint64_t tail, Com
   return tail;
 }
 
-Expected<void> check(Replay* replay, const Place& place, CommandContext& context) {
+Expected<void> check(ChainReplay* replay, const ChainPlace& place, CommandContext& context) {
   NS_RETURN_IF_ERROR(replay->run([](const auto&) { return true; }));
   NS_ASSIGN_OR_RETURN(const std::uint64_t tail, lasting_tail(place, replay->tail_bytes(), context));
   if (tail > 0)
@@ -157,8 +77,8 @@ Expected<void> check(Replay* replay, const Place& place, CommandContext& context
 }
 
 Expected<void> verify(CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const Place place, place_of(context));
-  Replay replay(place, Replay::Checks::All, context);
+  NS_ASSIGN_OR_RETURN(const ChainPlace place, chain_place(context));
+  ChainReplay replay(place, ChainReplay::Checks::All, context);
   const Expected<void> checked = check(&replay, place, context);
   if (!checked.ok()) {
     if (checked.error().code == ErrorCode::Cancelled) return checked;
@@ -188,7 +108,7 @@ struct ExportFlags {
 };
 
 Expected<void> export_blocks(const ExportFlags& flags, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const Place place, place_of(context));
+  NS_ASSIGN_OR_RETURN(const ChainPlace place, chain_place(context));
   if (!flags.force && context.files.exists(flags.file))
     return make_error(
         ErrorCode::AlreadyExists,

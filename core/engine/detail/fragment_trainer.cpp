@@ -261,6 +261,7 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
   boundary_work_ = {};
   anchor_ = from.anchor;
   anchor_hash_ = hash;
+  all_.model_->begin_round(from.round, from.beacon);
   round_ = from.round;
   {
     std::lock_guard lock(all_.mutex_);
@@ -284,6 +285,8 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
 Expected<void> RoundTrainer::FragmentTrainer::make_boundary(const Asked& asked) {
   Expected<Boundary> result = encode_delta();
   if (result.ok()) {
+    // The batches of a payload from before a restart are not known any more.
+    if (!from_memory_) result->batches = all_.model_->last_batches(result->work.steps);
     auto local = all_.copy_weights(*all_.model_, fragment_);
     if (local.ok()) {
       at_boundary_ = std::move(*local);

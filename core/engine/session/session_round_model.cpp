@@ -63,6 +63,11 @@ Expected<void> SessionRoundModel::write_weights(std::uint64_t first, Span<const 
   return {};
 }
 
+Bytes SessionRoundModel::last_batches(std::uint64_t steps) {
+  const auto work = parts_.loader->last_batches(steps);
+  return work ? data::encode_batch_work(*work) : Bytes();
+}
+
 double SessionRoundModel::learning_rate(std::uint64_t step) const {
   return train::learning_rate(parts_.schedule, schedule_step_.value_or(step)) * rate_factor_;
 }

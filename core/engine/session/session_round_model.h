@@ -30,6 +30,10 @@ class SessionRoundModel final : public RoundModel {
     schedule_step_ = step;
     rate_factor_ = factor;
   }
+  void begin_round(std::uint64_t round, const Hash256& beacon) override {
+    parts_.loader->begin_round(round, beacon);
+  }
+  Bytes last_batches(std::uint64_t steps) override;
   void synced() override { checkpoints_.after_sync(); }
   void set_places(std::vector<RoundPlace> places) override { parts_.state.places = std::move(places); }
   const std::vector<RoundPlace>& places() const override { return parts_.state.places; }

@@ -138,18 +138,6 @@ class TestBatchPlan : public QObject {
     for (const BatchRecord& other : others) QVERIFY(first != starts(other, 5));
   }
 
-  void records_are_signed_for_one_network() {
-    const auto key = key_of(1);
-    const Bytes network(32, 7);
-    const auto signature = sign_record(key, network, example_record());
-    QVERIFY(verify_record(key.public_key(), network, example_record(), signature));
-    BatchRecord other = example_record();
-    other.offset += 64;
-    QVERIFY(!verify_record(key.public_key(), network, other, signature));
-    QVERIFY(!verify_record(key.public_key(), Bytes(32, 8), example_record(), signature));
-    QVERIFY(!verify_record(key_of(2).public_key(), network, example_record(), signature));
-  }
-
   void rotation_rule() {
     ShardProgress progress{1, 100, 100, {}};
     QVERIFY(should_rotate(progress) == RotationReason::UsedUp);

@@ -43,6 +43,9 @@ struct CountingModel final : RoundModel {
   void synced() override { synced_at.push_back(noted.back().round); }
   void set_places(std::vector<RoundPlace> places) override { noted = std::move(places); }
   const std::vector<RoundPlace>& places() const override { return restored; }
+  void begin_round(std::uint64_t round, const Hash256& beacon) override { begun.emplace_back(round, beacon); }
+  Bytes last_batches(std::uint64_t steps) override { return {static_cast<std::uint8_t>(steps)}; }
+  std::vector<std::pair<std::uint64_t, Hash256>> begun;  // rounds with their beacons
 };
 
 inline rounds::Anchor anchor_of(const std::vector<float>& weights) {

@@ -16,6 +16,25 @@ using namespace neuroshard::engine::testing_rounds;  // NOLINT
 class TestRoundTrainer : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void the_model_hears_the_beacon_and_gives_the_batches_of_the_work() {
+    Bench b;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false, Hash256{9}});
+    b.train();
+    QVERIFY((b.model.begun == std::vector<std::pair<std::uint64_t, Hash256>>{{1, Hash256{9}}}));
+    b.ask(rounds::AfterBoundary::TrainOn);
+    b.train(2);
+    QVERIFY((b.boundaries.at(0)->batches == Bytes{3}));
+    // The steps after the boundary are in the next delta, and so are their batches.
+    b.trainer->learner().start({2, anchor_of({1, 1, 1, 1}), Carry::SinceBoundary, true, Hash256{8}});
+    b.train();
+    b.ask();
+    b.train();
+    QVERIFY(
+        (b.boundaries.at(1)->batches == Bytes{static_cast<std::uint8_t>(b.boundaries.at(1)->work.steps)}));
+    QVERIFY(b.model.begun.back().first == 2 && b.model.begun.back().second == Hash256{8});
+  }
+
   void rests_until_it_has_an_anchor() {
     Bench b;
     QVERIFY(b.trainer->attach(b.model).ok());

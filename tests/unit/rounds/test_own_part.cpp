@@ -1,0 +1,119 @@
+// A node's own part of a round: what its learners hear of the round, and the batches that its contribution names.
+#include <QtTest>
+
+#include "core/chain/contribution.h"
+#include "core/rounds/own_part.h"
+#include "tests/support/stored.h"
+#include "tests/support/test_main.h"
+
+using namespace neuroshard;
+using namespace neuroshard::rounds;
+
+namespace {
+
+class Learner final : public RoundLearner {
+ public:
+  void start(Start from) override { started = std::move(from); }
+  TrainedWork progress() const override { return {100, 6400}; }
+  void boundary(AfterBoundary, std::function<void(Expected<Boundary>)> done) override {
+    done(Boundary{in_memory(Bytes(64, 1)), {100, 6400}, {}, batches});
+  }
+  void go_on() override {}
+
+  std::optional<Start> started;
+  Bytes batches;
+};
+
+class Store final : public RoundStore {
+ public:
+  Expected<ByteSourcePtr> load(Record) override { return make_error(ErrorCode::NotFound, "nothing"); }
+  void save(Record, ByteSourcePtr, std::function<void(Expected<void>)> done) override { done({}); }
+};
+
+class Keeper final : public BatchKeeper {
+ public:
+  void keep(std::uint64_t round, const Hash256&, Bytes batches,
+            std::function<void(const Hash256&)> done) override {
+    asked.emplace_back(round, std::move(batches));
+    answer = std::move(done);
+  }
+  std::vector<std::pair<std::uint64_t, Bytes>> asked;
+  std::function<void(const Hash256&)> answer;
+};
+
+struct Bench {
+  Bench() {
+    rules.rows = 1;
+    rules.network = Hash256{7};
+    own.open(Hash256{3}, 12, Hash256{9});
+  }
+  void contribute() {
+    own.contribute(Hash256{4}, {1'000'000}, [this] { ++made; });
+  }
+  const chain::Contribution& contribution() const { return own.made()->contribution; }
+
+  crypto::KeyPair key = crypto::KeyPair::from_seed(Hash256{1});
+  NullLogger logger;
+  chain::ChainRules rules;
+  Learner learner;
+  Store store;
+  Keeper keeper;
+  OwnPart own{{key, {&learner}, store, logger, &keeper}, rules, 100, RoundSync::Plain};
+  int made = 0;
+};
+
+}  // namespace
+
+class TestOwnPart : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void the_learner_hears_the_beacon_of_the_round() {
+    Bench b;
+    b.own.begin(0, Hash256{5}, test::state_with({1, 2, 3, 4}));
+    QVERIFY(b.learner.started);
+    QCOMPARE(b.learner.started->round, std::uint64_t{12});
+    QVERIFY(b.learner.started->beacon == Hash256{9});
+  }
+
+  void the_signed_contribution_names_the_kept_list() {
+    Bench b;
+    b.learner.batches = {1, 2, 3};
+    b.contribute();
+    QCOMPARE(b.keeper.asked.size(), std::size_t{1});
+    QCOMPARE(b.keeper.asked[0].first, std::uint64_t{12});
+    QVERIFY((b.keeper.asked[0].second == Bytes{1, 2, 3}));
+    QVERIFY2(!b.own.has_contributed(), "it waits for the list");
+    b.keeper.answer(Hash256{8});
+    QCOMPARE(b.made, 1);
+    QVERIFY(b.contribution().batches == Hash256{8});
+    QVERIFY(chain::contribution_holds(b.contribution(), b.rules.network));
+  }
+
+  void without_a_list_it_contributes_all_the_same() {
+    Bench refused;
+    refused.learner.batches = {1};
+    refused.contribute();
+    refused.keeper.answer(Hash256{});  // no room on the disk
+    QCOMPARE(refused.made, 1);
+    QVERIFY(refused.contribution().batches == Hash256{});
+    QVERIFY(chain::contribution_holds(refused.contribution(), refused.rules.network));
+    Bench unknown;
+    unknown.contribute();
+    QCOMPARE(unknown.made, 1);
+    QVERIFY(unknown.keeper.asked.empty());
+    QVERIFY(unknown.contribution().batches == Hash256{});
+  }
+
+  void a_list_that_comes_after_the_round_makes_no_contribution() {
+    Bench b;
+    b.learner.batches = {1};
+    b.contribute();
+    b.own.open(Hash256{13}, 13, Hash256{10});
+    b.keeper.answer(Hash256{8});
+    QCOMPARE(b.made, 0);
+    QVERIFY(!b.own.has_contributed());
+  }
+};
+
+NS_TEST(TestOwnPart)
+#include "test_own_part.moc"
