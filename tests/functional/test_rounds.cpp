@@ -1,6 +1,6 @@
 // Real processes on the loopback interface that train one model in outer rounds: one begins alone, others
-// join, one is killed in the middle of a round and comes back, one has other text. The test
-// compares afterwards, round by round, the anchors that each certified.
+// join, one is killed in the middle of a round and comes back. The test compares afterwards, round by round, the
+// anchors that each certified. Nodes with other texts: test_rounds_texts.cpp.
 #include <QTest>
 
 #include "tests/support/rounds_run.h"
@@ -15,7 +15,6 @@ class TestRounds : public QObject {
   void one_begins_and_another_joins();
   void a_third_fetches_the_anchor_and_takes_part();
   void one_is_killed_in_the_middle_of_a_round_and_takes_part_again();
-  void other_text_is_told_and_keeps_nobody_from_training();
   void the_waiting_is_counted();
   void all_certified_the_same();
   void each_round_leaves_a_checkpoint();
@@ -54,15 +53,6 @@ void TestRounds::one_is_killed_in_the_middle_of_a_round_and_takes_part_again() {
   QCOMPARE(run_.start("c"), QByteArray());
   QVERIFY(run_.together({"a", "b", "c"}, before + 2));
   QVERIFY(run_.rounds("c")["contributed"].toInt() >= 1);
-}
-
-void TestRounds::other_text_is_told_and_keeps_nobody_from_training() {
-  QCOMPARE(run_.start("stranger", "other"), QByteArray());
-  QTRY_VERIFY_WITH_TIMEOUT(run_.rounds("stranger")["trouble"].toString().contains("another tokenizer"),
-                           RoundsRun::patience_ms);
-  QVERIFY(!run_.rounds("stranger")["member"].toBool());
-  QVERIFY(run_.together({"a", "b", "c"}, run_.round("a") + 1));
-  run_.node("stranger").kill_now();
 }
 
 void TestRounds::the_waiting_is_counted() {

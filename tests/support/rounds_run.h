@@ -43,11 +43,7 @@ class RoundsRun {
   // Text, profile and tracker. Empty: it all stands; else what went wrong.
   QByteArray make(const QString& network, const QString& inner_steps, const QStringList& more = {}) {
     if (!folder_.isValid()) return "no folder for the test";
-    const QByteArray words = made_up_text(7, 60'000);
-    for (const auto& [name, content] : {std::pair{"text", words}, std::pair{"other", words.toUpper()}}) {
-      QFile text(path(name));
-      if (!text.open(QIODevice::WriteOnly) || text.write(content) <= 0) return "no room for the text";
-    }
+    if (!write_text("text", made_up_text(7, 60'000))) return "no room for the text";
     const ProcessResult made = create(network, inner_steps, more);
     if (!made.ok()) return made.text();
     tracker_ = std::make_unique<NodeProcess>(QStringList{
