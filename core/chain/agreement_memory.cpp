@@ -21,12 +21,13 @@ bool belongs(const Quorum& lock, const AgreementMemory& memory) {
          lock.block == memory.block->hash && lock.view <= memory.view;
 }
 
-Expected<QuorumPtr> read_quorum(Reader& in) {
+Expected<QuorumPtr> read_quorum(ByteReader& in) {
   NS_ASSIGN_OR_RETURN(Quorum quorum, decode_quorum(in.part()));
   return std::make_shared<const Quorum>(std::move(quorum));
 }
 
-Expected<void> read_lock(Reader& in, std::uint8_t parts, const Hash256& network, AgreementMemory* memory) {
+Expected<void> read_lock(ByteReader& in, std::uint8_t parts, const Hash256& network,
+                         AgreementMemory* memory) {
   NS_ASSIGN_OR_RETURN(memory->lock, read_quorum(in));
   NS_ASSIGN_OR_RETURN(memory->block, decode_block(in.part(), network));
   if (memory->block->header.height != memory->height || memory->block->header.previous != memory->previous ||
@@ -70,7 +71,7 @@ Bytes encode_agreement_memory_with(const AgreementMemory& memory, ByteSpan block
 
 Expected<AgreementMemory> decode_agreement_memory(ByteSpan bytes, const Hash256& network) {
   if (bytes.size() > most_bytes) return unreadable();
-  Reader in(bytes);
+  ByteReader in(bytes);
   if (in.number<std::uint32_t>() != magic) return unreadable();
   const auto its_version = in.number<std::uint16_t>();
   if (in.good() && its_version > version)

@@ -52,7 +52,7 @@ Bytes parts_bytes(const std::vector<Item>& items, Bytes (*encode)(const Item&)) 
   return bytes;
 }
 template <class Item>
-Expected<std::vector<Item>> read_parts(Reader& in, std::size_t least_bytes, std::size_t most,
+Expected<std::vector<Item>> read_parts(ByteReader& in, std::size_t least_bytes, std::size_t most,
                                        Expected<Item> (*decode)(ByteSpan)) {
   std::vector<Item> items;
   const std::size_t count = in.count(4 + least_bytes, most);
@@ -112,7 +112,7 @@ bool is_founder(const Statement& statement) {
 }
 
 Expected<GenesisSection> read_genesis(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   GenesisSection genesis;
   NS_ASSIGN_OR_RETURN(genesis.founders,
                       read_parts(in, least_statement_bytes, max_block_statements, decode_statement));
@@ -126,7 +126,7 @@ Expected<GenesisSection> read_genesis(ByteSpan bytes) {
 }
 
 Expected<ResultSection> read_result(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   ResultSection result;
   result.round = in.number<std::uint64_t>();
   result.rows.resize(in.count(least_row_result_bytes, max_rows));
@@ -140,14 +140,14 @@ Expected<ResultSection> read_result(ByteSpan bytes) {
 }
 
 Expected<std::vector<std::uint32_t>> read_only_numbers(ByteSpan bytes, std::size_t most) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   std::vector<std::uint32_t> numbers = read_numbers(in, most);
   if (!in.at_end()) return corrupt("a block's list of members can't be read");
   return numbers;
 }
 
 Expected<std::vector<Statement>> read_statements(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   NS_ASSIGN_OR_RETURN(std::vector<Statement> statements,
                       read_parts(in, least_statement_bytes, max_block_statements, decode_statement));
   std::set<crypto::PublicKey> nodes;
@@ -158,7 +158,7 @@ Expected<std::vector<Statement>> read_statements(ByteSpan bytes) {
 }
 
 Expected<std::vector<Evidence>> read_evidence(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   NS_ASSIGN_OR_RETURN(std::vector<Evidence> all,
                       read_parts(in, least_evidence_bytes, max_block_evidence, decode_evidence));
   if (!in.at_end() || all.empty() || !is_ascending(all, &Evidence::node))
@@ -168,7 +168,7 @@ Expected<std::vector<Evidence>> read_evidence(ByteSpan bytes) {
 
 Expected<std::array<ByteSpan, Count_>> split(ByteSpan bytes) {
   if (bytes.size() > max_body_bytes) return corrupt("a block's body is too large");
-  Reader in(bytes);
+  ByteReader in(bytes);
   std::array<ByteSpan, Count_> sections;
   for (ByteSpan& section : sections) section = in.part();
   if (!in.at_end()) return corrupt("a block's body can't be read");
@@ -234,7 +234,7 @@ Bytes encode_header(const BlockHeader& header) {
 Expected<BlockHeader> decode_header(ByteSpan bytes) {
   if (bytes.size() < magic.size() + sizeof version || as_text(bytes.first(magic.size())) != magic)
     return corrupt("this is not a block");
-  Reader in(bytes.subspan(magic.size()));
+  ByteReader in(bytes.subspan(magic.size()));
   const auto its_version = in.number<std::uint16_t>();
   if (its_version > version)
     return make_error(ErrorCode::Unsupported, "a block has a newer version; update this program");
@@ -291,7 +291,7 @@ Bytes encode_block(const Block& block) {
 
 Expected<BlockPtr> decode_block(ByteSpan bytes, const Hash256& network) {
   if (bytes.size() > max_block_bytes) return corrupt("a block is too large");
-  Reader in(bytes);
+  ByteReader in(bytes);
   const ByteSpan head = in.bytes(header_bytes);
   const auto opening = in.array<Hash256>();
   const ByteSpan rest = in.rest();

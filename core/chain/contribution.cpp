@@ -61,7 +61,7 @@ void append_runs(Bytes& bytes, const std::vector<std::uint32_t>& numbers) {
   }
 }
 
-std::vector<std::uint32_t> read_runs(Reader& in, std::size_t most) {
+std::vector<std::uint32_t> read_runs(ByteReader& in, std::size_t most) {
   std::vector<std::uint32_t> numbers;
   const std::size_t runs = in.count(2 * sizeof(std::uint32_t), most);
   std::uint64_t end = 0;  // of the run before
@@ -132,7 +132,7 @@ Bytes encode_contribution(const Contribution& contribution) {
 }
 
 Expected<Contribution> decode_contribution(ByteSpan bytes, std::size_t most_rows) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   Contribution contribution;
   in.read(contribution_fields(contribution));
   contribution.rows.resize(in.count(row_work_bytes, most_rows));
@@ -198,7 +198,7 @@ Bytes encode_vector(const Vector& vector) {
 }
 
 Expected<Vector> decode_vector(ByteSpan bytes, std::size_t most_members, std::size_t rows) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   Vector vector;
   in.read(vector_fields(vector));
   vector.members = read_runs(in, most_members);

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "core/chain/reader.h"
+#include "core/base/byte_reader.h"
 
 namespace neuroshard::chain {
 
@@ -84,7 +84,7 @@ std::optional<History> DurableState::load_history(const History::Services& servi
     }
     const Expected<Bytes> snapshot = height == 0 ? Bytes{} : store_.load(ChainStore::Record::Snapshot);
     if (!snapshot.ok()) break;
-    Reader reader(*snapshot);
+    ByteReader reader(*snapshot);
     const auto genesis = reader.array<Hash256>();
     auto begun = height == 0 ? History::begin(services, *block)
                              : History::begin_at(services, genesis, *block, reader.rest());
@@ -116,7 +116,7 @@ std::vector<Evidence> DurableState::evidence() const {
   std::vector<Evidence> all;
   const auto kept = store_.load(ChainStore::Record::Evidence);
   if (!kept.ok()) return all;
-  Reader reader(*kept);
+  ByteReader reader(*kept);
   while (reader.good() && !reader.at_end())
     if (auto one = decode_evidence(reader.part()); one.ok()) all.push_back(std::move(*one));
   return all;

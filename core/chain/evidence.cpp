@@ -79,7 +79,7 @@ bool signatures_hold(const TwoContributions& what, const crypto::PublicKey& node
          entry_holds(what.second, what.opening, what.round, node, network);
 }
 
-TwoVotes read_votes(Reader& in) {
+TwoVotes read_votes(ByteReader& in) {
   TwoVotes what;
   const auto step = in.number<std::uint8_t>();
   if (step != static_cast<std::uint8_t>(VoteStep::Prepare) &&
@@ -93,7 +93,7 @@ TwoVotes read_votes(Reader& in) {
   return what;
 }
 
-TwoVectors read_vectors(Reader& in) {
+TwoVectors read_vectors(ByteReader& in) {
   TwoVectors what;
   in.read(vector_place(what.first));
   what.second = what.first;
@@ -101,7 +101,7 @@ TwoVectors read_vectors(Reader& in) {
   return what;
 }
 
-TwoContributions read_contributions(Reader& in) {
+TwoContributions read_contributions(ByteReader& in) {
   TwoContributions what;
   in.read(std::tie(what.opening, what.round));
   for (ContributionEntry* half : {&what.first, &what.second}) {
@@ -172,7 +172,7 @@ Bytes encode_evidence(const Evidence& evidence) {
 }
 
 Expected<Evidence> decode_evidence(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   Evidence evidence;
   evidence.node = in.array<crypto::PublicKey>();
   switch (in.number<std::uint8_t>()) {

@@ -54,7 +54,7 @@ CertifiedBlock make_certified(BlockPtr block, Certificate certificate) {
 
 Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network, RegistryCache* cache) {
   if (cache != nullptr) return cache->read_certified(bytes, network);
-  Reader in(bytes);
+  ByteReader in(bytes);
   const auto magic = in.array<std::array<std::uint8_t, 4>>();
   const auto version = in.number<std::uint16_t>();
   if (!in.good() || magic != certified_magic) return corrupt("a certified block can't be read");

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/chain/reader.h"
+#include "core/base/byte_reader.h"
 #include "core/crypto/hash.h"
 
 namespace neuroshard::chain {
@@ -34,7 +34,7 @@ Bytes encode_local(const LocalMemory& memory) {
 Expected<LocalMemory> decode_local(ByteSpan bytes) {
   if (bytes.size() != local_bytes || !std::equal(bytes.begin(), bytes.begin() + 4, "NSLM"))
     return make_error(ErrorCode::Corrupt, "what this node keeps about its membership can't be read");
-  Reader reader(bytes.subspan(4));
+  ByteReader reader(bytes.subspan(4));
   if (reader.number<std::uint16_t>() != local_version)
     return make_error(ErrorCode::Unsupported, "a later version of NeuroShard wrote this node's membership");
   LocalMemory memory;

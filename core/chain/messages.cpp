@@ -45,7 +45,7 @@ bool is_earlier_lock(const Quorum& full, const Quorum& lock) {
   return full.step == VoteStep::Prepare && full.height == lock.height && full.previous == lock.previous &&
          full.block == lock.block && full.view < lock.view;
 }
-Expected<void> read_lock(Reader& in, std::optional<Quorum>* lock, std::optional<Quorum>* full) {
+Expected<void> read_lock(ByteReader& in, std::optional<Quorum>* lock, std::optional<Quorum>* full) {
   const auto count = in.number<std::uint8_t>();
   if (count > 2) in.fail();
   const ByteSpan first = count > 0 ? in.part() : ByteSpan();
@@ -145,7 +145,7 @@ Expected<ChainItem> item_of(Expected<Content> content) {
 }
 
 Expected<ChainItem> read_proposal(ByteSpan bytes, const Hash256& network, RegistryCache* cache) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   Proposal proposal;
   proposal.view = in.number<std::uint32_t>();
   NS_RETURN_IF_ERROR(read_lock(in, &proposal.justification, &proposal.full));
@@ -159,7 +159,7 @@ Expected<ChainItem> read_proposal(ByteSpan bytes, const Hash256& network, Regist
 }
 
 Expected<ChainItem> read_new_view(ByteSpan bytes, const Hash256& network) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   NewView view;
   in.read(std::tie(view.height, view.previous, view.view));
   NS_RETURN_IF_ERROR(read_lock(in, &view.lock, &view.full));
@@ -174,7 +174,7 @@ Expected<ChainItem> read_new_view(ByteSpan bytes, const Hash256& network) {
 }
 
 Expected<ChainItem> read_locked(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   std::optional<Quorum> prepares, full;
   NS_RETURN_IF_ERROR(read_lock(in, &prepares, &full));
   if (!prepares || !in.at_end()) return corrupt("a lock can't be read");
@@ -182,7 +182,7 @@ Expected<ChainItem> read_locked(ByteSpan bytes) {
 }
 
 Expected<ChainItem> read_certified(ByteSpan bytes, const Hash256& network) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   CertifiedPost post;
   in.read(std::tie(post.height, post.hash));
   const bool has_block = in.flag();
@@ -196,7 +196,7 @@ Expected<ChainItem> read_certified(ByteSpan bytes, const Hash256& network) {
 }
 
 Expected<ChainItem> read_hello(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   const auto tokenizer = in.array<Hash256>();
   NS_ASSIGN_OR_RETURN(Statement founder, decode_statement(in.rest()));
   if (!std::holds_alternative<Register>(founder.what) || founder.reference != BlockReference{})
@@ -205,7 +205,7 @@ Expected<ChainItem> read_hello(ByteSpan bytes) {
 }
 
 Expected<ChainItem> read_genesis_signature(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   GenesisSignature signature;
   in.read(signature_fields(signature));
   if (!in.at_end()) return corrupt("a founder's signature can't be read");
@@ -213,7 +213,7 @@ Expected<ChainItem> read_genesis_signature(ByteSpan bytes) {
 }
 
 Expected<ChainItem> read_voucher_offer(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   const ByteSpan voucher = in.bytes(voucher_bytes);
   VoucherOffer offer;
   offer.held.secret = in.array<Hash256>();
@@ -223,7 +223,7 @@ Expected<ChainItem> read_voucher_offer(ByteSpan bytes) {
 }
 
 Expected<ChainItem> read_relayed(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   const auto path = in.number<std::uint8_t>();
   const auto count = in.number<std::uint16_t>();
   if (!in.good() || path > static_cast<std::uint8_t>(RelayPath::Column) || count == 0 ||
@@ -240,7 +240,7 @@ Expected<ChainItem> read_relayed(ByteSpan bytes) {
 }
 
 Expected<ChainItem> read_succession(ByteSpan bytes, const Hash256& network) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   const ByteSpan signatures = in.part();
   const ByteSpan block = in.rest();
   if (!in.good()) return corrupt("a succession can't be read");
@@ -272,7 +272,7 @@ Bytes encode_heartbeat(const Heartbeat& heartbeat) {
 }
 
 Expected<Heartbeat> decode_heartbeat(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   Heartbeat heartbeat;
   in.read(signed_fields(heartbeat));
   heartbeat.signature = in.array<crypto::Signature>();
@@ -332,7 +332,7 @@ Bytes encode_answer(const PostAnswer& answer) {
 }
 
 Expected<PostAnswer> decode_answer(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   const auto verdict = in.number<std::uint8_t>();
   const auto height = in.number<std::uint64_t>();
   if (!in.at_end() || verdict >= static_cast<std::uint8_t>(Verdict::Count_))
@@ -345,7 +345,7 @@ Bytes encode_blocks_request(std::uint64_t from) {
 }
 
 Expected<std::uint64_t> decode_blocks_request(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   const auto from = in.number<std::uint64_t>();
   if (!in.at_end()) return corrupt("the request for blocks can't be read");
   return from;
@@ -360,7 +360,7 @@ Bytes encode_blocks_answer(const BlocksAnswer& answer) {
 }
 
 Expected<BlocksAnswer> decode_blocks_answer(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   BlocksAnswer answer;
   answer.more = in.flag();
   const auto count = in.number<std::uint8_t>();
@@ -381,7 +381,7 @@ Bytes encode_registry_request(const RegistryRequest& request) {
 }
 
 Expected<RegistryRequest> decode_registry_request(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   RegistryRequest request;
   in.read(std::tie(request.block, request.offset));
   if (!in.at_end()) return corrupt("the request for a registry can't be read");
@@ -397,7 +397,7 @@ Bytes encode_registry_answer(const RegistryAnswer& answer) {
 }
 
 Expected<RegistryAnswer> decode_registry_answer(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   RegistryAnswer answer;
   answer.size = in.number<std::uint64_t>();
   const ByteSpan piece = in.rest();

@@ -33,7 +33,7 @@ void append_hashes(Bytes& bytes, const std::vector<Hash256>& hashes) {
   for (const Hash256& hash : hashes) append_array(bytes, hash);
 }
 
-std::vector<Hash256> read_hashes(Reader& in, std::size_t most) {
+std::vector<Hash256> read_hashes(ByteReader& in, std::size_t most) {
   std::vector<Hash256> hashes(in.count(sizeof(Hash256), most));
   for (Hash256& hash : hashes) hash = in.array<Hash256>();
   return hashes;
@@ -44,7 +44,7 @@ void append(Bytes& bytes, const RowRecord& row) {
   for (const std::uint64_t norm : row.norm_bits) append_le(bytes, norm);
 }
 
-RowRecord read_row(Reader& in) {
+RowRecord read_row(ByteReader& in) {
   RowRecord row;
   in.read(std::tie(row.anchor, row.changed_round));
   for (std::uint64_t& norm : row.norm_bits) norm = in.number<std::uint64_t>();
@@ -77,7 +77,7 @@ void append(Bytes& bytes, const MemberRecord& member) {
   append_record(bytes, std::tie(member.revealed, member.revealed_round));
 }
 
-MemberRecord read_member(Reader& in) {
+MemberRecord read_member(ByteReader& in) {
   MemberRecord member;
   in.read(std::tie(member.number, member.wallet, member.key));
   member.id = crypto::node_id(member.key);
@@ -100,7 +100,7 @@ void append_closed(Bytes& bytes, const std::optional<ClosedRound>& closed) {
   for (const std::vector<std::uint32_t>& row : closed->contributors) append_numbers(bytes, row);
 }
 
-std::optional<ClosedRound> read_closed(Reader& in) {
+std::optional<ClosedRound> read_closed(ByteReader& in) {
   if (!in.flag()) return std::nullopt;
   ClosedRound closed;
   closed.height = in.number<std::uint64_t>();
@@ -256,7 +256,7 @@ Bytes Registry::encode() const {
 }
 
 Expected<RegistryPtr> Registry::decode(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   if (as_text(in.bytes(magic.size())) != magic) return corrupt("this is not a registry");
   if (in.number<std::uint16_t>() != version)
     return make_error(ErrorCode::Unsupported, "the registry has another version");

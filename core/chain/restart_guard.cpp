@@ -9,7 +9,7 @@ namespace neuroshard::chain {
 namespace {
 
 constexpr std::size_t most_asked = 16;
-// What an earlier start signed last may still be on its way when this one begins.
+// Votes that an earlier start of this node signed may still be in flight when this one begins.
 constexpr Duration messages_arrive = std::chrono::seconds(1);
 constexpr std::uint64_t first_boot = 1;  // of a new data directory
 constexpr std::uint64_t highest_boot = std::numeric_limits<std::uint64_t>::max() - 1;

@@ -45,7 +45,7 @@ void write(Bytes& bytes, const Commit& what) {
   append_record(bytes, commitment_fields(what.beacon));
 }
 
-Register read_register(Reader& in, const crypto::PublicKey& node) {
+Register read_register(ByteReader& in, const crypto::PublicKey& node) {
   Register what;
   auto delegation = crypto::parse_delegation(in.bytes(crypto::delegation_bytes));
   if (delegation.ok()) what.delegation = *std::move(delegation);
@@ -58,7 +58,7 @@ Register read_register(Reader& in, const crypto::PublicKey& node) {
   return what;
 }
 
-Vouch read_vouch(Reader& in) {
+Vouch read_vouch(ByteReader& in) {
   Vouch what;
   in.read(vouch_fields(what));
   return what;
@@ -114,7 +114,7 @@ Bytes encode_voucher(const Voucher& voucher) {
 }
 
 Expected<Voucher> decode_voucher(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   Voucher voucher;
   in.read(voucher_fields(voucher));
   if (!in.at_end()) return corrupt("a voucher can't be read");
@@ -146,7 +146,7 @@ Bytes encode_statement(const Statement& statement) {
 
 Expected<Statement> decode_statement(ByteSpan bytes) {
   if (bytes.size() > max_statement_bytes) return corrupt("a member's statement is too long");
-  Reader in(bytes);
+  ByteReader in(bytes);
   Statement statement;
   statement.node = in.array<crypto::PublicKey>();
   in.read(reference_fields(statement.reference));

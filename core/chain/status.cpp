@@ -24,7 +24,7 @@ Bytes encode_status_request(const StatusRequest& request) {
 Expected<StatusRequest> decode_status_request(ByteSpan bytes) {
   StatusRequest request;
   if (bytes.empty()) return request;
-  Reader in(bytes);
+  ByteReader in(bytes);
   request.asks_signed = in.flag();
   const ByteSpan heartbeat = in.rest();
   if (!in.good()) return corrupt("a request for a status can't be read");
@@ -47,7 +47,7 @@ Bytes encode_status(const ChainStatus& status) {
 }
 
 Expected<ChainStatus> decode_status(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   ChainStatus status;
   auto& [vote, contribution, vector] = status.of_asker;
   in.read(status_fields(status));

@@ -37,7 +37,7 @@ void append_vote(Bytes& bytes, const Vote& vote) {
 }
 
 // A vote without views has view 0.
-void read_vote(Reader& in, Vote* vote) {
+void read_vote(ByteReader& in, Vote* vote) {
   const auto step = in.number<std::uint8_t>();
   if (step < 1 || step > static_cast<std::uint8_t>(VoteStep::Genesis)) return in.fail();
   vote->step = static_cast<VoteStep>(step);
@@ -70,7 +70,7 @@ Bytes encode_vote(const SignedVote& vote) {
 }
 
 Expected<SignedVote> decode_vote(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   SignedVote vote;
   read_vote(in, &vote.vote);
   in.read(std::tie(vote.voter, vote.signature));
@@ -89,7 +89,7 @@ Bytes encode_quorum(const Quorum& quorum) {
 }
 
 Expected<Quorum> decode_quorum(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   Quorum quorum;
   read_vote(in, &quorum);
   quorum.signatures.resize(in.count(voter_signature_bytes, max_committee));
@@ -108,7 +108,7 @@ Bytes encode_certificate(const Certificate& certificate) {
 }
 
 Expected<Certificate> decode_certificate(ByteSpan bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   Certificate certificate;
   const ByteSpan commits = in.part();
   const bool has_lock = in.flag();

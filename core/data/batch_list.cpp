@@ -1,8 +1,9 @@
 #include "core/data/batch_list.h"
 
-#include <algorithm>
 #include <string_view>
+#include <tuple>
 
+#include "core/base/byte_reader.h"
 #include "core/base/check.h"
 #include "core/crypto/hash.h"
 
@@ -12,39 +13,18 @@ namespace {
 constexpr std::string_view list_tag = "neuroshard/batch-list/1";
 constexpr std::size_t work_head_bytes = 32 + 4 + 4 + 4;
 
-// Past the end it gives zeros and remembers that.
-class Reader {
- public:
-  explicit Reader(ByteSpan bytes) : rest_(bytes) {}
-  template <class T>
-  void number(T& value) {
-    const ByteSpan bytes = take(sizeof(T));
-    if (!bytes.empty()) value = load_le<T>(bytes.data());
-  }
-  template <class Array>
-  void array(Array& value) {
-    const ByteSpan bytes = take(value.size());
-    std::copy(bytes.begin(), bytes.end(), value.begin());
-  }
-  ByteSpan take(std::size_t count) {
-    good_ = good_ && count <= rest_.size();
-    if (!good_) return {};
-    const ByteSpan bytes = rest_.first(count);
-    rest_ = rest_.subspan(count);
-    return bytes;
-  }
-  ByteSpan rest() { return take(rest_.size()); }
-  std::size_t left() const { return good_ ? rest_.size() : 0; }
-  bool good() const { return good_; }
-
- private:
-  ByteSpan rest_;
-  bool good_ = true;
-};
-
-template <class Array>
-void append_array(Bytes& bytes, const Array& array) {
-  bytes.insert(bytes.end(), array.begin(), array.end());
+template <class Run>  // BatchRun, const or not
+auto run_fields(Run& run) {
+  return std::tie(run.round, run.draw.round, run.draw.total, run.shard_id, run.shard_hash, run.offset,
+                  run.first, run.count, run.digest);
+}
+template <class Work>  // without the runs
+auto work_fields(Work& work) {
+  return std::tie(work.tokenizer_hash, work.sequence, work.batch_tokens);
+}
+template <class List>  // without tag, work and signature
+auto list_fields(List& list) {
+  return std::tie(list.network, list.node, list.opening, list.round);
 }
 
 Error corrupt() {
@@ -53,10 +33,7 @@ Error corrupt() {
 
 Bytes signed_part(const BatchList& list) {
   Bytes bytes(list_tag.begin(), list_tag.end());
-  append_array(bytes, list.network);
-  append_array(bytes, list.node);
-  append_array(bytes, list.opening);
-  append_le(bytes, list.round);
+  append_record(bytes, list_fields(list));
   append_array(bytes, encode_batch_work(list.work));
   return bytes;
 }
@@ -74,35 +51,17 @@ Hash256 next_digest(const Hash256& before, const Batch& batch) {
 Bytes encode_runs(const std::vector<BatchRun>& runs) {
   Bytes bytes;
   bytes.reserve(runs.size() * batch_run_bytes);
-  for (const BatchRun& run : runs) {
-    append_le(bytes, run.round);
-    append_le(bytes, run.draw.round);
-    append_le(bytes, run.draw.total);
-    append_le(bytes, run.shard_id);
-    append_array(bytes, run.shard_hash);
-    append_le(bytes, run.offset);
-    append_le(bytes, run.first);
-    append_le(bytes, run.count);
-    append_array(bytes, run.digest);
-  }
+  for (const BatchRun& run : runs) append_record(bytes, run_fields(run));
   return bytes;
 }
 
 Expected<std::vector<BatchRun>> decode_runs(ByteSpan bytes) {
   if (bytes.size() % batch_run_bytes != 0 || bytes.size() / batch_run_bytes > max_batch_runs)
     return corrupt();
-  Reader reader(bytes);
+  ByteReader reader(bytes);
   std::vector<BatchRun> runs(bytes.size() / batch_run_bytes);
   for (BatchRun& run : runs) {
-    reader.number(run.round);
-    reader.number(run.draw.round);
-    reader.number(run.draw.total);
-    reader.number(run.shard_id);
-    reader.array(run.shard_hash);
-    reader.number(run.offset);
-    reader.number(run.first);
-    reader.number(run.count);
-    reader.array(run.digest);
+    reader.read(run_fields(run));
     if (run.count == 0 || run.first + run.count < run.first) return corrupt();
   }
   return runs;
@@ -121,26 +80,21 @@ std::uint64_t BatchWork::batches() const {
 }
 
 Bytes encode_batch_work(const BatchWork& work) {
-  Bytes bytes(work.tokenizer_hash.begin(), work.tokenizer_hash.end());
-  append_le(bytes, work.sequence);
-  append_le(bytes, work.batch_tokens);
+  Bytes bytes = bytes_of(work_fields(work));
   append_le(bytes, static_cast<std::uint32_t>(work.runs.size()));
   append_array(bytes, encode_runs(work.runs));
   return bytes;
 }
 
 Expected<BatchWork> decode_batch_work(ByteSpan bytes) {
-  Reader reader(bytes);
+  ByteReader reader(bytes);
   BatchWork work;
-  reader.array(work.tokenizer_hash);
-  reader.number(work.sequence);
-  reader.number(work.batch_tokens);
-  std::uint32_t runs = 0;
-  reader.number(runs);
-  if (!reader.good() || runs > max_batch_runs || reader.left() != runs * batch_run_bytes ||
-      work.sequence == 0 || work.batch_tokens == 0)
+  reader.read(work_fields(work));
+  const auto runs = reader.count(batch_run_bytes, max_batch_runs);
+  const ByteSpan rest = reader.rest();
+  if (!reader.good() || rest.size() != runs * batch_run_bytes || work.sequence == 0 || work.batch_tokens == 0)
     return corrupt();
-  NS_ASSIGN_OR_RETURN(work.runs, decode_runs(reader.rest()));
+  NS_ASSIGN_OR_RETURN(work.runs, decode_runs(rest));
   return work;
 }
 
@@ -162,17 +116,15 @@ Bytes encode_batch_list(const BatchList& list) {
 
 Expected<BatchList> decode_batch_list(ByteSpan bytes) {
   if (bytes.size() > max_batch_list_bytes) return corrupt();
-  Reader reader(bytes);
-  const ByteSpan tag = reader.take(list_tag.size());
-  if (as_text(tag) != list_tag) return corrupt();
+  ByteReader reader(bytes);
   BatchList list;
-  reader.array(list.network);
-  reader.array(list.node);
-  reader.array(list.opening);
-  reader.number(list.round);
-  if (reader.left() < work_head_bytes + list.signature.size()) return corrupt();
-  NS_ASSIGN_OR_RETURN(list.work, decode_batch_work(reader.take(reader.left() - list.signature.size())));
-  reader.array(list.signature);
+  if (as_text(reader.bytes(list_tag.size())) != list_tag) return corrupt();
+  reader.read(list_fields(list));
+  const ByteSpan rest = reader.rest();
+  if (!reader.good() || rest.size() < work_head_bytes + list.signature.size()) return corrupt();
+  const std::size_t work_bytes = rest.size() - list.signature.size();
+  NS_ASSIGN_OR_RETURN(list.work, decode_batch_work(rest.first(work_bytes)));
+  list.signature = ByteReader(rest.subspan(work_bytes)).array<crypto::Signature>();
   return list;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/chain/reader.h"
+#include "core/base/byte_reader.h"
 #include "core/net/peer_channel.h"
 
 namespace neuroshard::rounds {
@@ -11,12 +11,12 @@ Bytes encode_piece_request(const PieceRequest& request) {
   Bytes bytes;
   append_le(bytes, request.row);
   bytes.push_back(static_cast<std::uint8_t>(request.what));
-  chain::append_record(bytes, std::tie(request.hash, request.place));
+  append_record(bytes, std::tie(request.hash, request.place));
   return bytes;
 }
 
 Expected<PieceRequest> decode_piece_request(ByteSpan bytes) {
-  chain::Reader reader(bytes);
+  ByteReader reader(bytes);
   PieceRequest request;
   request.row = reader.number<std::uint32_t>();
   const auto what = reader.number<std::uint8_t>();
@@ -57,7 +57,7 @@ Error piece_not_held() {
 }
 
 Expected<PieceAnswer> decode_piece_answer(ByteSpan bytes) {
-  chain::Reader reader(bytes);
+  ByteReader reader(bytes);
   PieceAnswer answer;
   answer.whole = reader.number<std::uint64_t>();
   answer.bytes = reader.rest();

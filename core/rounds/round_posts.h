@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/chain/reader.h"
+#include "core/base/byte_reader.h"
 #include "core/rounds/held_items.h"
 
 namespace neuroshard::rounds {
@@ -33,7 +33,7 @@ struct PostedContribution {
 inline Bytes encode_contribution_post(const chain::Contribution& contribution,
                                       const std::vector<Payload>& payloads) {
   Bytes alone;
-  chain::append_part(alone, chain::encode_contribution(contribution));
+  append_part(alone, chain::encode_contribution(contribution));
   Bytes bytes = alone;
   alone.push_back(0);
   std::uint64_t whole = 0;
@@ -44,13 +44,13 @@ inline Bytes encode_contribution_post(const chain::Contribution& contribution,
     const auto payload = read_all(*payloads[i]);
     if (!payload.ok()) return alone;
     append_le(bytes, contribution.rows[i].row);
-    chain::append_part(bytes, *payload);
+    append_part(bytes, *payload);
   }
   return bytes;
 }
 
 inline std::optional<PostedContribution> decode_contribution_post(ByteSpan bytes, std::size_t most_rows) {
-  chain::Reader reader(bytes);
+  ByteReader reader(bytes);
   auto contribution = chain::decode_contribution(reader.part(), most_rows);
   if (!contribution.ok()) return std::nullopt;
   PostedContribution post{std::move(*contribution), {}};

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/base/byte_reader.h"
 #include "core/chain/messages.h"
-#include "core/chain/reader.h"
 #include "core/sim/sampled_key.h"
 
 namespace neuroshard::sim {
@@ -144,7 +144,7 @@ bool SharedChecks::holds(ByteSpan what, const std::function<bool()>& check) {
 template <class... Arrays>
 Bytes& CountedChecks::joined(char kind, const Arrays&... arrays) {
   what_.assign(1, static_cast<std::uint8_t>(kind));
-  (chain::append_array(what_, arrays), ...);
+  (append_array(what_, arrays), ...);
   return what_;
 }
 
@@ -162,7 +162,7 @@ bool CountedChecks::quorum(const chain::Quorum& quorum, Span<const crypto::Publi
                            const Hash256& network) {
   count_ += quorum.signatures.size();
   Bytes& what = joined('q', network, chain::encode_quorum(quorum));
-  for (const crypto::PublicKey& node : nodes) chain::append_array(what, node);
+  for (const crypto::PublicKey& node : nodes) append_array(what, node);
   return shared_.holds(what, [&] { return chain::SignatureChecks().quorum(quorum, nodes, network); });
 }
 

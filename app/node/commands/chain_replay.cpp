@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/node/commands/open_directory.h"
-#include "core/chain/reader.h"
+#include "core/base/byte_reader.h"
 #include "core/engine/block_reader.h"
 #include "core/rounds/sync.h"
 #include "core/runtime/chain_settings.h"
@@ -55,7 +55,7 @@ Expected<void> ChainReplay::take(const chain::CertifiedBlock& block) {
   }
   NS_ASSIGN_OR_RETURN(const Bytes snapshot,
                       storage::read_file(context_.files, place_.chain + "/snapshot", longest_snapshot));
-  chain::Reader reader(snapshot);
+  ByteReader reader(snapshot);
   const auto genesis = reader.array<Hash256>();
   NS_ASSIGN_OR_RETURN(auto begun, chain::History::begin_at(services(), genesis, block, reader.rest()));
   history_.emplace(std::move(begun));

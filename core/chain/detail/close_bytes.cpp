@@ -35,7 +35,7 @@ Bitmap places(const std::vector<std::uint32_t>& members, const std::vector<std::
   return bits;
 }
 
-Vector read_vector(Reader& in, const std::vector<std::uint32_t>& all, std::size_t rows, Bitmap* listed) {
+Vector read_vector(ByteReader& in, const std::vector<std::uint32_t>& all, std::size_t rows, Bitmap* listed) {
   Vector vector;
   vector.voter = in.number<std::uint32_t>();
   vector.contributions = in.array<Hash256>();
@@ -76,7 +76,7 @@ Bytes encode_close(const CloseSection& close) {
 }
 
 Expected<CloseSection> decode_close(ByteSpan bytes, const Hash256& opening) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   CloseSection close;
   close.round = in.number<std::uint64_t>();
   close.contributions = read_entries(in);

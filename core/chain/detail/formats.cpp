@@ -5,7 +5,7 @@
 
 namespace neuroshard::chain {
 
-BeaconCommitment read_commitment(Reader& in) {
+BeaconCommitment read_commitment(ByteReader& in) {
   BeaconCommitment commitment;
   in.read(commitment_fields(commitment));
   if (commitment.length < 1 || commitment.length > beacon_chain_length) in.fail();
@@ -17,7 +17,7 @@ void append_entries(Bytes& bytes, const std::vector<ContributionEntry>& entries)
   for (const ContributionEntry& entry : entries) append_record(bytes, entry_fields(entry));
 }
 
-std::vector<ContributionEntry> read_entries(Reader& in) {
+std::vector<ContributionEntry> read_entries(ByteReader& in) {
   std::vector<ContributionEntry> entries(in.count(contribution_entry_bytes, max_members));
   for (ContributionEntry& entry : entries) in.read(entry_fields(entry));
   if (!is_ascending(entries, &ContributionEntry::member)) in.fail();
@@ -29,14 +29,14 @@ void append_numbers(Bytes& bytes, const std::vector<std::uint32_t>& numbers) {
   for (const std::uint32_t number : numbers) append_le(bytes, number);
 }
 
-std::vector<std::uint32_t> read_numbers(Reader& in, std::size_t most) {
+std::vector<std::uint32_t> read_numbers(ByteReader& in, std::size_t most) {
   std::vector<std::uint32_t> numbers(in.count(sizeof(std::uint32_t), most));
   for (std::uint32_t& number : numbers) number = in.number<std::uint32_t>();
   if (!is_ascending(numbers, std::identity())) in.fail();
   return numbers;
 }
 
-Bitmap read_bitmap(Reader& in, std::size_t bits) {
+Bitmap read_bitmap(ByteReader& in, std::size_t bits) {
   auto bitmap = Bitmap::from_bytes(bits, in.bytes((bits + 7) / 8));
   if (bitmap.ok()) return *std::move(bitmap);
   in.fail();

@@ -3,10 +3,10 @@
 
 #include <string_view>
 
+#include "core/base/byte_reader.h"
 #include "core/chain/beacon.h"
 #include "core/chain/contribution.h"
 #include "core/chain/detail/errors.h"
-#include "core/chain/reader.h"
 #include "core/chain/statements.h"
 #include "core/crypto/hash.h"
 
@@ -21,7 +21,7 @@ inline constexpr std::size_t commitment_bytes = 32 + 8 + 4;
 auto commitment_fields(auto& commitment) {
   return std::tie(commitment.tip, commitment.first_round, commitment.length);
 }
-BeaconCommitment read_commitment(Reader& in);
+BeaconCommitment read_commitment(ByteReader& in);
 
 inline constexpr std::size_t reference_bytes = 8 + 32;
 auto reference_fields(auto& reference) {
@@ -34,13 +34,13 @@ auto entry_fields(auto& entry) {
 
 // A count u32 and the entries, strictly ascending by member.
 void append_entries(Bytes& bytes, const std::vector<ContributionEntry>& entries);
-std::vector<ContributionEntry> read_entries(Reader& in);
+std::vector<ContributionEntry> read_entries(ByteReader& in);
 
 // A count u32 and the numbers, strictly ascending.
 void append_numbers(Bytes& bytes, const std::vector<std::uint32_t>& numbers);
-std::vector<std::uint32_t> read_numbers(Reader& in, std::size_t most);
+std::vector<std::uint32_t> read_numbers(ByteReader& in, std::size_t most);
 
 // As many bits as `bits` says.
-Bitmap read_bitmap(Reader& in, std::size_t bits);
+Bitmap read_bitmap(ByteReader& in, std::size_t bits);
 
 }  // namespace neuroshard::chain

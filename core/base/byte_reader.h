@@ -11,11 +11,11 @@
 
 #include "core/base/bytes.h"
 
-namespace neuroshard::chain {
+namespace neuroshard {
 
-class Reader {
+class ByteReader {
  public:
-  explicit Reader(ByteSpan bytes) : rest_(bytes) {}
+  explicit ByteReader(ByteSpan bytes) : rest_(bytes) {}
 
   template <class T>
   T number() {
@@ -104,4 +104,4 @@ inline void append_part(Bytes& bytes, ByteSpan part) {
   bytes.insert(bytes.end(), part.begin(), part.end());
 }
 
-}  // namespace neuroshard::chain
+}  // namespace neuroshard
