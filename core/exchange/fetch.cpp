@@ -57,7 +57,8 @@ void ContentFetch::tick() {
   if (phase_ == Phase::Choosing) choose();
   if (phase_ == Phase::Fetching) schedule();
   const bool waits = phase_ == Phase::Choosing || phase_ == Phase::Fetching;
-  if (waits && now - gained_ >= options_.patience) {
+  const bool in_vain = !options_.wait_for_holders && nobody_holds_it();
+  if (waits && (in_vain || now - gained_ >= options_.patience)) {
     const auto gave =
         std::count_if(holders_.begin(), holders_.end(), [](const Holder& h) { return h.given > 0; });
     return end(
@@ -66,6 +67,11 @@ void ContentFetch::tick() {
                                holders_.size(), gave, liars_.size())));
   }
   if (phase_ != Phase::Over) timer_ = services_.executor.post_after(options_.tick, [this] { tick(); });
+}
+
+bool ContentFetch::nobody_holds_it() const {
+  return !holders_.empty() &&
+         std::all_of(holders_.begin(), holders_.end(), [](const Holder& h) { return h.has_nothing; });
 }
 
 // ---- Holders.
@@ -123,6 +129,7 @@ void ContentFetch::got_list(std::size_t index, std::uint32_t first, Expected<Byt
   --holder.in_flight;
   if (!answer.ok()) {
     holder.state = State::Left;
+    holder.has_nothing = answer.error().code == ErrorCode::NotFound;
     return;
   }
   const auto list = decode_piece_list(*answer, first);

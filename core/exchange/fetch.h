@@ -40,13 +40,14 @@ struct FetchOptions {
   Duration tick = std::chrono::milliseconds(250);
   Duration search_again = std::chrono::seconds(5);  // for further holders
   Duration patience = std::chrono::seconds(60);     // without a single piece; then the fetch fails
-  Duration busy_pause = std::chrono::seconds(1);    // the pause after a holder was busy
-  Duration least_wait = std::chrono::seconds(1);    // before a piece is asked for a second time
-  std::size_t holders = 16;                         // asked at the same time
-  std::size_t most_holders = 256;                   // of one fetch in total
-  std::uint32_t in_flight = 4;                      // pieces of one holder
-  std::uint32_t window = 64;                        // pieces ahead of what is on the disk: 16 MiB of memory
-  std::uint32_t failures = 3;                       // in a row, until a holder is given up
+  bool wait_for_holders = true;  // false: fails once all that were asked have said they don't hold it
+  Duration busy_pause = std::chrono::seconds(1);  // the pause after a holder was busy
+  Duration least_wait = std::chrono::seconds(1);  // before a piece is asked for a second time
+  std::size_t holders = 16;                       // asked at the same time
+  std::size_t most_holders = 256;                 // of one fetch in total
+  std::uint32_t in_flight = 4;                    // pieces of one holder
+  std::uint32_t window = 64;                      // pieces ahead of what is on the disk: 16 MiB of memory
+  std::uint32_t failures = 3;                     // in a row, until a holder is given up
 };
 
 struct FetchServices {  // all outlive the fetch
@@ -98,6 +99,7 @@ class ContentFetch {
     std::shared_ptr<PieceList> list;  // grows while its parts arrive
     std::size_t group = 0;            // once the state is Ready
     std::uint32_t in_flight = 0, allowed = 1, failures = 0;
+    bool has_nothing = false;  // its last answer; the state is Left
     std::uint64_t given = 0;
     Duration piece_time{};  // smoothed
     MonotonicTime not_before{};
@@ -132,6 +134,7 @@ class ContentFetch {
   void record_fault(std::size_t holder, const char* what);
   void failed(std::size_t holder, const Error& error);
   void tick();
+  bool nobody_holds_it() const;
   void end(Expected<FetchReport> outcome);
   void on_disk(std::function<void()> work, std::function<void()> then);
   std::uint32_t pieces() const { return static_cast<std::uint32_t>(groups_[group_].list->hashes.size()); }

@@ -45,11 +45,11 @@ std::vector<exchange::Claim> GuestVisit::named(const char* name) {
 }
 
 Expected<void> GuestVisit::fetch(const exchange::FetchRequest& request, const std::string& name,
-                                 Duration patience) {
+                                 const exchange::FetchOptions& options) {
   if (files().exists(request.path)) return {};
   Outcome outcome;
   std::unique_ptr<exchange::ContentFetch> fetch;
-  host_->run([&] { fetch = start_fetch(request, patience, outcome); });
+  host_->run([&] { fetch = start_fetch(request, options, outcome); });
   wait_until_done(request, name, *fetch, outcome);
   FetchObserver::File file{name, {}, 0};
   host_->run([&] {
@@ -66,7 +66,8 @@ Expected<void> GuestVisit::fetch(const exchange::FetchRequest& request, const st
 }
 
 std::unique_ptr<exchange::ContentFetch> GuestVisit::start_fetch(const exchange::FetchRequest& request,
-                                                                Duration patience, Outcome& outcome) {
+                                                                const exchange::FetchOptions& options,
+                                                                Outcome& outcome) {
   exchange::FetchServices services{paths_->caller(),
                                    host_->executor(),
                                    *disk_,
@@ -75,8 +76,6 @@ std::unique_ptr<exchange::ContentFetch> GuestVisit::start_fetch(const exchange::
                                    session_.services.logger,
                                    &host_->conduct(),
                                    [this](const auto& found) { find(found); }};
-  exchange::FetchOptions options;
-  options.patience = patience;
   return std::make_unique<exchange::ContentFetch>(std::move(services), request, options,
                                                   [&outcome](Expected<exchange::FetchReport> report) {
                                                     const std::lock_guard lock(outcome.mutex);

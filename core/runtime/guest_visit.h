@@ -57,14 +57,15 @@ class GuestVisit {
   void set_path(std::string path) { path_ = std::move(path); }
   // Does nothing when the file exists. name: for the observer. Errors: those of exchange::ContentFetch, Cancelled.
   Expected<void> fetch(const exchange::FetchRequest& request, const std::string& name,
-                       Duration patience = exchange::FetchOptions{}.patience);
+                       const exchange::FetchOptions& options = {});
 
  private:
   struct Outcome;  // filled on the executor, waited for by the caller
 
   explicit GuestVisit(const FetchSession& session) : session_(session) {}
   std::unique_ptr<exchange::ContentFetch> start_fetch(const exchange::FetchRequest& request,
-                                                      Duration patience, Outcome& outcome);
+                                                      const exchange::FetchOptions& options,
+                                                      Outcome& outcome);
   void wait_until_done(const exchange::FetchRequest& request, const std::string& name,
                        exchange::ContentFetch& fetch, Outcome& outcome);
   void find(const std::function<void(std::vector<net::Contact>)>& found);

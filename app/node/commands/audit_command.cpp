@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,6 +12,7 @@
 #include "app/node/commands/chain_replay.h"
 #include "core/base/rng.h"
 #include "core/data/batch_audit.h"
+#include "core/runtime/batch_lists.h"
 
 namespace neuroshard::app {
 namespace {
@@ -109,6 +111,20 @@ Expected<void> audit_named(const AuditFlags& flags, const std::vector<const Audi
   return {};
 }
 
+// Nodes keep their newest lists only.
+Expected<void> leave_out_forgotten(const AuditChain& chain, const AuditFiles& files,
+                                   std::vector<const AuditedContribution*>* chosen) {
+  const std::uint64_t newest = chain.contributions.back().claim.round;
+  const auto forgotten = [&](const AuditedContribution* one) { return !files.may_get(one->claim, newest); };
+  chosen->erase(std::remove_if(chosen->begin(), chosen->end(), forgotten), chosen->end());
+  if (!chosen->empty()) return {};
+  return make_error(
+      ErrorCode::Unavailable,
+      fmt::format("nodes keep the lists of their newest {} contributions, and these are older; a kept "
+                  "list can be given with --list",
+                  runtime::kept_batch_lists));
+}
+
 // Each batch: a contribution by lot, then one of its batches. No batch twice while there are others.
 Expected<void> audit_random(const AuditFlags& flags, std::vector<const AuditedContribution*> chosen,
                             Audit& audit, CommandContext& context) {
@@ -145,7 +161,8 @@ Expected<void> audit_batches(const AuditFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const ChainPlace place, chain_place(context));
   NS_ASSIGN_OR_RETURN(const AuditChain chain, read_audit_chain(place, context));
   NS_ASSIGN_OR_RETURN(const auto files, AuditFiles::open(place, flags.guest, flags.lists, context));
-  NS_ASSIGN_OR_RETURN(const auto chosen, chain.chosen(flags.node, flags.round, files->own()));
+  NS_ASSIGN_OR_RETURN(auto chosen, chain.chosen(flags.node, flags.round, files->own()));
+  if (flags.random > 0) NS_RETURN_IF_ERROR(leave_out_forgotten(chain, *files, &chosen));
   Audit audit(context, chain, *files);
   NS_RETURN_IF_ERROR(flags.random > 0 ? audit_random(flags, chosen, audit, context)
                                       : audit_named(flags, chosen, audit));
@@ -181,7 +198,9 @@ void add_audit_command(CLI::App& root, CommandContext& context) {
   batch.add_option("--round", flags->round, "round of the contribution")->type_name("ROUND");
   batch.add_option("--batch", flags->batch, "one batch of the contribution (default: all)")
       ->type_name("NUMBER");
-  batch.add_option("--random", flags->random, "so many batches by lot, of other nodes' contributions")
+  batch
+      .add_option("--random", flags->random,
+                  "so many batches by lot, of other nodes' newest 64 contributions")
       ->type_name("COUNT");
   batch
       .add_option("--list", flags->lists,

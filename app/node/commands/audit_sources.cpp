@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t least_id_characters = 8;
 constexpr const char* audit_folder = "/audit";  // of the data directory
-// A list or shard that no node has; others answer at once.
 constexpr Duration fetch_patience = std::chrono::seconds(15);
 
 // The running node knows the others; without it, those that the profile names are asked.
@@ -148,6 +147,11 @@ Expected<void> AuditFiles::open_text() {
   return {};
 }
 
+bool AuditFiles::may_get(const data::ListClaim& claim, std::uint64_t newest) const {
+  return claim.round + runtime::kept_batch_lists > newest || kept_.count(claim.hash) > 0 ||
+         given_.count({claim.round, claim.node}) > 0;
+}
+
 // By the lists that it keeps: they are signed with its key.
 std::optional<Hash256> AuditFiles::own() const {
   const std::string folder = place_.directory + runtime::batch_lists_folder;
@@ -179,7 +183,10 @@ Expected<void> AuditFiles::fetch(const exchange::FetchRequest& request, const st
   NS_RETURN_IF_ERROR(context_.files.create_directories(place_.directory + audit_folder));
   NS_ASSIGN_OR_RETURN(runtime::GuestVisit* const guest, visit());
   guest->set_path(table_path);
-  return guest->fetch(request, request.path, fetch_patience);
+  exchange::FetchOptions options;
+  options.patience = fetch_patience;
+  options.wait_for_holders = !table_path.empty();  // the table names further holders later
+  return guest->fetch(request, request.path, options);
 }
 
 Expected<data::BatchList> AuditFiles::list(const data::ListClaim& claim) {
@@ -212,13 +219,15 @@ Expected<std::shared_ptr<const data::ShardTokens>> AuditFiles::load(data::ShardI
   if (cached.ok() || cached.error().code != ErrorCode::NotFound) return cached;
   const data::ShardEntry* entry = text_->manifest().find(shard);
   if (entry == nullptr) return cached;
+  if (const auto missing = missing_.find(shard); missing != missing_.end()) return missing->second;
   exchange::FetchRequest request;
   request.hash = entry->sha256;
   request.size = request.max_bytes = entry->size;
   request.path = data::cached_shard_path(place_.directory + audit_folder, entry->sha256);
   if (auto fetched = fetch(request, fmt::format("/shards/{}", shard)); !fetched.ok()) {
     if (fetched.error().code == ErrorCode::Cancelled) return fetched.error();
-    return make_error(ErrorCode::NotFound, fmt::format("shard {}: {}", shard, fetched.error().describe()));
+    return missing_[shard] = make_error(ErrorCode::NotFound,
+                                        fmt::format("shard {}: {}", shard, fetched.error().describe()));
   }
   auto tokens = std::make_shared<data::ShardTokens>();
   tokens->entry = *entry;

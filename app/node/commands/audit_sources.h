@@ -24,7 +24,7 @@ struct AuditedContribution {
 
 struct AuditChain {
   std::map<std::uint64_t, Hash256> beacons;        // by round
-  std::vector<AuditedContribution> contributions;  // that name a list
+  std::vector<AuditedContribution> contributions;  // that name a list; by round
 
   // node: an id, its beginning, a member's number, or empty: all but `own`. NotFound: none, with the reason.
   Expected<std::vector<const AuditedContribution*>> chosen(const std::string& node,
@@ -33,8 +33,9 @@ struct AuditChain {
 };
 Expected<AuditChain> read_audit_chain(const ChainPlace& place, CommandContext& context);
 
-// Lists: those given, whatever their hash; those of D/batches; and other nodes', which are kept in D/audit. Text: the cache of published
-// shards, and other nodes' shards, which are kept in D/audit. A guest of the network fetches both.
+// Lists: those given, whatever their hash; those of D/batches; and other nodes', which are kept in D/audit.
+// Text: the cache of published shards, and other nodes' shards, which are kept in D/audit. A guest of the network
+// fetches both.
 class AuditFiles {
  public:
   // place, guest and context outlive it. Errors: those of reading the given lists.
@@ -43,6 +44,8 @@ class AuditFiles {
                                                     CommandContext& context);
   // The node id of the running node, by what it keeps; none: not known.
   std::optional<Hash256> own() const;
+  // Its list is here, or a node may still keep it when `newest` is the chain's newest round.
+  bool may_get(const data::ListClaim& claim, std::uint64_t newest) const;
   // Errors: those of open_batch_list and of the guest.
   Expected<data::BatchList> list(const data::ListClaim& claim);
   data::AuditSources sources(const AuditChain& chain);
@@ -66,6 +69,7 @@ class AuditFiles {
   const runtime::FetchObserver observer_;
   const runtime::RuntimeServices services_;
   const runtime::FetchSession session_;
+  std::map<data::ShardId, Error> missing_;  // shards that no node had
   std::optional<Error> no_visit_;
   std::unique_ptr<runtime::GuestVisit> visit_;
 };

@@ -58,6 +58,7 @@ class TestExchangeFetch : public QObject {
   void a_slow_holder_loses_its_pieces_and_is_not_blamed();
   void a_busy_holder_is_left_alone_for_a_while();
   void a_holder_that_comes_later_is_found();
+  void a_fetch_that_waits_for_nobody_ends_when_nobody_holds_it();
   void a_size_that_nobody_knows_is_bounded();
 };
 
@@ -302,6 +303,30 @@ void TestExchangeFetch::a_holder_that_comes_later_is_found() {
   hosts.give(2, bytes);
   QVERIFY(hosts.ended_within(20 * second));
   QVERIFY(hosts.outcome->ok());
+}
+
+// A host that doesn't answer may hold it; hosts that say they don't are enough of an answer.
+void TestExchangeFetch::a_fetch_that_waits_for_nobody_ends_when_nobody_holds_it() {
+  ExchangeHosts hosts(3);
+  const Bytes bytes = made_up_bytes(size, 1);
+  const ContentRef content{crypto::sha256(bytes), bytes.size()};
+  FetchOptions options;
+  options.wait_for_holders = false;
+  {
+    const auto fetch = hosts.fetch(0, hosts.request(content), options);
+    QVERIFY(hosts.ended_within(2 * second));
+    QVERIFY(hosts.outcome->error().code == ErrorCode::Unavailable);
+  }
+  hosts.network.set_online(hosts.host(2).number, false);
+  {
+    const auto fetch = hosts.fetch(0, hosts.request(content), options);
+    hosts.world.run_for(20 * second);
+    QVERIFY(!hosts.outcome);
+    hosts.network.set_online(hosts.host(2).number, true);
+    hosts.give(2, bytes);
+    QVERIFY(hosts.ended_within(20 * second));
+    QVERIFY(hosts.outcome->ok());
+  }
 }
 
 void TestExchangeFetch::a_size_that_nobody_knows_is_bounded() {
