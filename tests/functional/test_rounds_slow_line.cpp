@@ -1,6 +1,6 @@
 // Real processes, one of which may send 64 KiB a second: a round's work needs longer than its training, and
-// people are told so with both figures. Without the limit they are not. A limit that is set while the node
-// runs is in force at once.
+// the node says so with both figures. Without the limit it does not. A limit that is set while the node runs takes
+// effect at once.
 #include <QJsonArray>
 #include <QTest>
 

@@ -134,6 +134,15 @@ def audit_batches(run):
               f"{part.figures.get('passed', '?')} tests passed, {part.figures.get('failed', '?')} failed", part.ok, "1,000 batches")
 
 
+@target("torn", "50 kill -9 of real nodes in the middle of a round's large writes (a quarter of an hour)")
+def torn(run):
+    builds.release(run)
+    part = qt_test(run, "test_rounds_torn", True)
+    run.figures = part.figures
+    run.claim("kill -9 of real nodes in the middle of a round's large writes: torn anchors", "none",
+              "; ".join(part.figures.get("lines", [])), part.ok, "50 kills")
+
+
 @target("nights", "a month of twelve desktops with nights, weekends and reboots, three seeds; a cut of three nodes, twenty seeds (an hour)")
 def nights(run):
     builds.release(run)
