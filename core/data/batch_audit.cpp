@@ -64,7 +64,7 @@ Expected<BatchList> open_batch_list(ByteSpan bytes, const ListClaim& claim) {
 
 Expected<RunFinding> audit_run(const BatchList& list, const BatchRun& run, const AuditSources& sources,
                                const CancelToken& cancel) {
-  if (run.shard_id >= first_own_shard)
+  if (is_own_shard(run.shard_id))
     return RunFinding{BatchFinding::OwnText, "the shard is the driver's own text and never leaves it"};
   if (list.work.tokenizer_hash != sources.manifest.tokenizer_hash)
     return RunFinding{BatchFinding::Unknown, "the driver had another tokenizer than the manifest here"};

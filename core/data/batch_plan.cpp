@@ -58,7 +58,7 @@ std::uint32_t solo_first_shard(const Hash256& node_id, std::uint32_t total) {
 std::vector<ShardEntry> published_shards(const std::vector<ShardEntry>& train, std::uint32_t sequence) {
   std::vector<ShardEntry> shards;
   for (const ShardEntry& shard : train)
-    if (!is_own(shard) && shard.tokens > sequence) shards.push_back(shard);
+    if (!is_own_shard(shard.id) && shard.tokens > sequence) shards.push_back(shard);
   return shards;
 }
 

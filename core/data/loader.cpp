@@ -158,14 +158,13 @@ class PlanLoader final : public Loader {
     if (position.in_network) {
       record.round = position.in_network->round;
       record.draw = ShardDraw{position.in_network->draw.round, position.in_network->draw.total};
-      if (is_own(shard)) record.shard_id |= first_own_shard;
     }
     return record;
   }
 
   // Of a person's own text, neither the file's hash nor that of its tokens goes to others.
   static void note(const BatchRecord& record, const Batch& batch, LoaderPosition::InNetwork* place) {
-    const bool own = record.shard_id >= first_own_shard;
+    const bool own = is_own_shard(record.shard_id);
     if (!place->run_open) {
       if (place->runs.size() >= max_batch_runs) place->runs.erase(place->runs.begin());
       place->runs.push_back({record.round, *record.draw, record.shard_id, own ? Hash256{} : record.shard_hash,

@@ -120,10 +120,6 @@ std::string shard_label(ShardId id) {
   return is_own_shard(id) ? fmt::format("{} of the own text", id - first_own_shard) : fmt::format("{}", id);
 }
 
-bool is_own(const ShardEntry& shard) {
-  return shard.id >= first_own_shard || shard.source == own_source;
-}
-
 std::string_view to_string(Split split) {
   return split == Split::Train ? "train" : "held-out";
 }

@@ -51,9 +51,8 @@ struct ShardEntry {
   Split split = Split::Train;
 };
 
-// A person's own text: by its id, or by the source that an import gives it.
+// The source of text that a person imports.
 inline constexpr const char* own_source = "user";
-bool is_own(const ShardEntry& shard);
 
 struct Manifest {
   std::uint32_t format_version = 1;

@@ -27,7 +27,7 @@ void ShardRing::lay() {
     for (const std::uint32_t at : network_shard_order(draw_->beacon, driver_, draw_->total, drawn_))
       if (at < published_.size()) ring_.push_back(published_[at]);
     for (const ShardEntry& shard : usable_)
-      if (is_own(shard)) ring_.push_back(shard);
+      if (is_own_shard(shard.id)) ring_.push_back(shard);
     if (!ring_.empty()) return;
   }
   const auto count = static_cast<std::uint32_t>(usable_.size());

@@ -59,8 +59,8 @@ struct EngineOptions {
   bool safe_mode = false;
   // Alerts to raise at the start: conditions that the caller has found.
   std::vector<node::Alert> alerts;
-  // Called after each change of a setting that was stored, on the compute thread, between two steps; must be
-  // quick. What it uses outlives the engine.
+  // Called with the settings after a changed setting was stored, on the compute thread, between two steps; must be
+  // quick. Whatever it refers to outlives the engine.
   std::function<void(const config::Settings& settings)> on_settings;
   // The source of the network's view; null: the node is in no network. Outlives the engine.
   node::NetworkSource* network = nullptr;

@@ -12,7 +12,6 @@
 // One lock, held for short times: weights are read, written and encoded without it.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>

@@ -57,11 +57,9 @@ class TextPreparation {
     if (has_publisher(directory_)) {
       NS_ASSIGN_OR_RETURN(text.dataset, open_published(directory_, services_, options_.cancel));
     }
-    if (options_.mode == SessionMode::Train) {
-      NS_RETURN_IF_ERROR(take_over_tokenizer(text.dataset.get()));
-      if (!options_.text.empty()) {
-        NS_ASSIGN_OR_RETURN(text.imported, import());
-      }
+    NS_RETURN_IF_ERROR(take_over_tokenizer(text.dataset.get()));
+    if (options_.mode == SessionMode::Train && !options_.text.empty()) {
+      NS_ASSIGN_OR_RETURN(text.imported, import());
     }
     auto own = open_own_text(directory_, services_.files);
     if (!own.ok() && own.error().code != ErrorCode::NotFound) return own.error();

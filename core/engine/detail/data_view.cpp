@@ -9,11 +9,13 @@
 namespace neuroshard::engine::detail {
 namespace {
 
+static_assert(node::first_own_shard == data::first_own_shard);
+
 bool is_local(const data::ShardEntry& shard) {
   return shard.url.find("://") == std::string::npos;
 }
 
-// What the publisher signed, without the node's own shards. Empty: there is no publisher.
+// SHA-256 of the manifest that the publisher signed: without the node's own shards.
 std::string manifest_hash(data::Manifest manifest) {
   const auto own = std::find_if(manifest.shards.begin(), manifest.shards.end(),
                                 [](const data::ShardEntry& shard) { return data::is_own_shard(shard.id); });

@@ -35,8 +35,8 @@ class SessionHost {
     std::optional<node::DataView> data;
     std::shared_ptr<const data::Tokenizer> tokenizer;
   };
-  // Makes the model that trains; closes the other one first, for its memory. evaluate_at: evaluates a model
-  // that has this many steps already; 0 = never. A model that trains is closed. On an error there is no model.
+  // Makes the model that trains. Closes any model that is open first, for its memory; on an error there is none.
+  // evaluate_at: evaluates a model that has this many steps already; 0 = never.
   Expected<Ready> open(const PrepareOptions& options, std::uint64_t evaluate_at);
 
   struct Step {

@@ -214,12 +214,12 @@ class TestBatchList : public QObject {
   void without_published_shards_own_ones_are_in_solo_order() {
     neuroshard::testing::MemoryFileEnv env;
     Manifest manifest = published(6, 60);
-    for (ShardEntry& shard : manifest.shards)
-      shard.source = own_source;  // imported before there was a network
+    for (ShardEntry& shard : manifest.shards) shard.id |= first_own_shard;
     NumberDataset dataset(env, manifest);
     const auto loader = Loader::create(dataset, small_options()).value();
     const ShardId first = solo_first_shard(filled(5), 6);
-    QVERIFY((taken(*loader, 1, 3, 19) == std::vector<ShardId>{first, (first + 1) % 6, (first + 2) % 6}));
+    const auto own = [](ShardId id) { return first_own_shard | (id % 6); };
+    QVERIFY((taken(*loader, 1, 3, 19) == std::vector<ShardId>{own(first), own(first + 1), own(first + 2)}));
     QVERIFY(loader->record()->shard_id >= first_own_shard);
     QCOMPARE(loader->record()->draw->total, 0u);
   }
