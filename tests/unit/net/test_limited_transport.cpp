@@ -279,7 +279,7 @@ void TestLimitedTransport::limits_may_change_at_any_time() {
   QVERIFY(within(rate(), 512 * kibi, 0.05));
   w.meter.set_limits({}, 0);
   QVERIFY(within(rate(), free, 0.1));
-  // What was sent before the month's limit was set counts.
+  // Bytes sent before the monthly limit was set count, too.
   w.meter.set_limits({}, mebi);
   QCOMPARE(w.call(**channel, 10).error().code, ErrorCode::Exhausted);
   w.meter.set_limits({}, 0);
