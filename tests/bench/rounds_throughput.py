@@ -2,10 +2,11 @@
 """Tokens per second of K nodes in rounds beside the same K nodes without a network, interleaved on one machine.
 
     rounds_throughput.py NODE TEXT FOLDER [--workers 4] [--period 50] [--rounds 3] [--turns 2] [--gate 0.97] …
+    rounds_throughput.py NODE TEXT FOLDER --beside NODE …      beside K nodes in rounds of another build instead
 
-NODE is the neuroshardd to run. A turn measures first K nodes that train alone at the same time, then K nodes of one
-network, from the end of a round to the end of the last of ROUNDS further ones. Steps that a round gives up are counted
-in neither. Prints one JSON object with both speeds and the ratio of each turn; exit status 1 below the gate.
+NODE is the neuroshardd to run. A turn measures first K nodes of one network, from the end of a round to the end of the
+last of ROUNDS further ones, then K nodes that train alone for as long, or the other build's. Steps that a round gives
+up are counted in neither. Prints one JSON object with both speeds and the ratio of each turn; exit status 1 below the gate.
 """
 import argparse
 import json
@@ -68,19 +69,22 @@ class Nodes(diloco_processes.Network):
 
 
 def turn(arguments, number):
-    """Of nodes in rounds, and then of nodes without, for as long."""
+    """Of nodes in rounds, and then of those beside them."""
+    beside = "beside" if arguments.beside else "alone"
     found = {}
-    for alone in (False, True):
-        one = argparse.Namespace(**{**vars(arguments), "alone": alone, "liars": 0,
-                                    "folder": os.path.join(arguments.folder, f"{number}-{'alone' if alone else 'rounds'}")})
+    for side in ("rounds", beside):
+        one = argparse.Namespace(**{**vars(arguments), "alone": side == "alone", "liars": 0,
+                                    "folder": os.path.join(arguments.folder, f"{number}-{side}")})
+        if side == "beside":
+            one.node = arguments.beside
         nodes = Nodes(one)
         try:
             nodes.make_profile()
-            nodes.start_alone() if alone else nodes.start_all()
-            found["alone" if alone else "rounds"] = nodes.speed(found["rounds"]["seconds"] if alone else None)
+            nodes.start_alone() if one.alone else nodes.start_all()
+            found[side] = nodes.speed(found["rounds"]["seconds"] if one.alone else None)
         finally:
             nodes.end()
-    found["ratio"] = found["rounds"]["tokens_per_s"] / found["alone"]["tokens_per_s"]
+    found["ratio"] = found["rounds"]["tokens_per_s"] / found[beside]["tokens_per_s"]
     return found
 
 
@@ -98,13 +102,14 @@ def main():
     parser.add_argument("--batch-tokens", type=int, default=512)
     parser.add_argument("--batch", type=int, default=4, help="sequences of a micro-batch")
     parser.add_argument("--sync", default="plain")
+    parser.add_argument("--beside", metavar="NODE", help="neuroshardd of another build")
     parser.add_argument("--gate", type=float, default=0.97)
     arguments = parser.parse_args()
     os.makedirs(arguments.folder)
     turns = [turn(arguments, number) for number in range(arguments.turns)]
     ratio = sorted(one["ratio"] for one in turns)[len(turns) // 2]
     json.dump({"turns": turns, "ratio": ratio, "flags": {key: value for key, value in vars(arguments).items()
-                                                         if key not in ("node", "text", "folder")}}, sys.stdout)
+                                                         if key not in ("node", "text", "folder", "beside")}}, sys.stdout)
     print()
     return 0 if ratio >= arguments.gate else 1
 
