@@ -14,6 +14,12 @@ QString text_of(const Error& error) {
   return QString::fromStdString(error.describe());
 }
 
+// An error's text, with another sentence after it.
+QString before_sentence(const Error& error, const QString& next) {
+  const QString text = text_of(error);
+  return text + (text.endsWith(u'.') ? QStringLiteral(" ") : QStringLiteral(". ")) + next;
+}
+
 }  // namespace
 
 std::optional<BannerContent> CoreWords::banner(const CoreStatus& status, const CoreActions& actions) {
@@ -55,7 +61,7 @@ std::optional<BannerContent> CoreWords::banner(const CoreStatus& status, const C
       banner.tone = Tone::Danger;
       banner.title = status.crashed ? tr("The core crashed") : tr("The core could not start");
       banner.text = tr("The core restarts in %n second(s).", nullptr, seconds(status.wait));
-      if (!status.crashed) banner.text = text_of(status.error) + ' ' + banner.text;
+      if (!status.crashed) banner.text = before_sentence(status.error, banner.text);
       banner.actions = {{tr("Start now"), actions.start_now, true}};
       return banner;
     case CorePhase::Stopped:

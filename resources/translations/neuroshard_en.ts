@@ -85,11 +85,14 @@
             <numerusform>%n threads allowed</numerusform>
         </translation>
     </message>
+</context>
+<context>
+    <name>neuroshard::ui::PruneDialog</name>
     <message numerus="yes">
-        <source>%n member(s)</source>
+        <source>No checkpoint would be removed; %n stay.</source>
         <translation>
-            <numerusform>%n member</numerusform>
-            <numerusform>%n members</numerusform>
+            <numerusform>Nothing would be removed; %n stays.</numerusform>
+            <numerusform>No checkpoint would be removed; %n stay.</numerusform>
         </translation>
     </message>
 </context>
@@ -100,16 +103,6 @@
         <translation>
             <numerusform>of %n wallet</numerusform>
             <numerusform>of %n wallets</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
-    <name>neuroshard::ui::PruneDialog</name>
-    <message numerus="yes">
-        <source>No checkpoint would be removed; %n stay.</source>
-        <translation>
-            <numerusform>Nothing would be removed; %n stays.</numerusform>
-            <numerusform>No checkpoint would be removed; %n stay.</numerusform>
         </translation>
     </message>
 </context>
@@ -130,6 +123,16 @@
         <translation>
             <numerusform>%n thread</numerusform>
             <numerusform>%n threads</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>neuroshard::ui::TogetherCard</name>
+    <message numerus="yes">
+        <source>%n member(s)</source>
+        <translation>
+            <numerusform>%n member</numerusform>
+            <numerusform>%n members</numerusform>
         </translation>
     </message>
 </context>

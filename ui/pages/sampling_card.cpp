@@ -40,7 +40,7 @@ SamplingCard::SamplingCard(QWidget* parent) : Card(tr("Sampling"), parent) {
   max_tokens_->setRange(1, 4096);
   seed_ = named<QSpinBox>("seed", tr("Seed"), tr("The same seed, model and text give the same answer"));
   seed_->setRange(0, std::numeric_limits<int>::max());
-  seed_->setSpecialValueText(tr("new each time"));
+  seed_->setSpecialValueText(tr("random"));
   const auto reset = [this, standard] {
     temperature_->setValue(standard.temperature);
     top_k_->setValue(static_cast<int>(standard.top_k));
