@@ -12,6 +12,7 @@
 #include "app/gui/single_instance.h"
 #include "core/platform/file/paths.h"
 #include "core/platform/file/private_directory.h"
+#include "core/platform/process/memory_privacy.h"
 #include "core/platform/process/stop_pipe.h"
 #include "ui/text/translation.h"
 
@@ -95,6 +96,8 @@ int run(QApplication& application, const gui::Arguments& arguments, const QStrin
 }  // namespace
 
 int main(int argc, char** argv) {
+  // No more than that: the desktop's portals (file dialogs, colours) refuse a program that they can't inspect.
+  platform::forbid_core_dumps();
   QStringList words;
   for (int i = 1; i < argc; ++i) words << QString::fromLocal8Bit(argv[i]);
   const gui::Arguments arguments = gui::parse_arguments(words);

@@ -1,9 +1,14 @@
 #include "app/node/program.h"
 
+#include "core/platform/file/paths.h"
 #include "core/platform/process/heap.h"
+#include "core/platform/process/memory_privacy.h"
 
 namespace neuroshard::app {
 namespace {
+
+// For people who debug the program, and for tests that look into it without being root.
+constexpr const char* inspectable_variable = "NEUROSHARD_INSPECTABLE";
 
 // Before the log file of a data directory is open, warnings must still reach the user.
 class TerminalLogger final : public Logger {
@@ -21,6 +26,10 @@ class TerminalLogger final : public Logger {
 
 int run_program(int argc, char** argv, const std::function<void(CommandContext&)>& prepare) {
   platform::keep_heap_small();
+  if (platform::process_environment()(inspectable_variable) != "1") {
+    platform::forbid_core_dumps();
+    platform::forbid_inspection();
+  }
   SystemClock clock;
   crypto::SystemEntropy entropy;
   const auto files = storage::make_posix_file_env();

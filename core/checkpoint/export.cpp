@@ -100,19 +100,23 @@ Expected<void> copy_data(Source& source, tensor::SafetensorsWriter& layout,
   return layout.finish();
 }
 
+// Beside `path`; then under its name.
 Expected<void> write_export(storage::FileEnv& env, Source& source, const Entry& entry,
                             const std::string& path, const Progress& progress, const CancelToken& cancel) {
   std::vector<tensor::TensorSpec> specs;
   for (const tensor::TensorEntry& item : source.header.tensors) specs.push_back(item.spec);
   NS_ASSIGN_OR_RETURN(auto layout, tensor::SafetensorsWriter::plan(specs, metadata_of(entry)));
   // Exports are large and often go to another disk: the checkpoints of the run stay in the page cache.
-  NS_ASSIGN_OR_RETURN(const auto file,
-                      env.open_write_large(path, {.bytes = layout.file_bytes(), .world_readable = true}));
-  const tensor::SafetensorsWriter::Sink sink = [&](ByteSpan bytes) { return file->append(bytes); };
-  NS_RETURN_IF_ERROR(layout.begin(sink));
-  NS_RETURN_IF_ERROR(copy_data(source, layout, sink, progress, cancel));
-  NS_RETURN_IF_ERROR(file->sync());
-  return file->close();
+  NS_ASSIGN_OR_RETURN(const storage::TemporaryFile temporary,
+                      env.open_temporary(path, {.bytes = layout.file_bytes(), .world_readable = true}));
+  const tensor::SafetensorsWriter::Sink sink = [&](ByteSpan bytes) { return temporary.file->append(bytes); };
+  Expected<void> written = layout.begin(sink);
+  if (written.ok()) written = copy_data(source, layout, sink, progress, cancel);
+  if (written.ok()) written = temporary.file->sync();
+  if (written.ok()) written = temporary.file->close();
+  if (written.ok()) written = env.rename(temporary.path, path);
+  if (!written.ok()) (void)env.remove_file(temporary.path);
+  return written;
 }
 
 Expected<void> copy_file(storage::FileEnv& env, const Entry& entry, const FileRecord& record,
@@ -174,13 +178,10 @@ std::string export_file_name(const Manifest& manifest) {
 Expected<std::uint64_t> export_weights(storage::FileEnv& env, const Entry& entry, const std::string& path,
                                        const Progress& progress, const CancelToken& cancel) {
   NS_ASSIGN_OR_RETURN(Source source, open_source(env, entry));
-  const std::string temporary = path + ".part";
-  Expected<void> written = write_export(env, source, entry, temporary, progress, cancel);
-  if (written.ok()) written = env.rename(temporary, path);
-  if (!written.ok()) {
-    (void)env.remove_file(temporary);
+  // Those of an export that was killed are as large as this one.
+  (void)env.remove_leftovers(storage::parent_of(path), storage::LeftoverScope::Folder);
+  if (Expected<void> written = write_export(env, source, entry, path, progress, cancel); !written.ok())
     return std::move(written).error().with_context("exporting");
-  }
   NS_ASSIGN_OR_RETURN(const auto file, env.open_read(path));
   return file->size();
 }

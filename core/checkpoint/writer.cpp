@@ -119,10 +119,6 @@ Expected<FileRecord> write_optimizer(storage::FileEnv& env, const std::string& f
   return out.finish();
 }
 
-std::string parent_of(const std::string& path) {
-  return path.substr(0, path.rfind('/'));
-}
-
 Error disk_gone(const std::string& folder) {
   return make_error(ErrorCode::NotFound,
                     fmt::format("the folder {} is missing; is its disk connected?", folder));
@@ -131,7 +127,7 @@ Error disk_gone(const std::string& folder) {
 // Makes a folder, and never what it is in: when the disk of the data was taken away, its place must not be
 // filled up on another disk.
 Expected<void> make_folder(storage::FileEnv& env, const std::string& path) {
-  const std::string parent = parent_of(path);
+  const std::string parent = storage::parent_of(path);
   if (!parent.empty() && !env.exists(parent)) return disk_gone(parent);
   return env.create_directories(path);
 }
@@ -141,7 +137,7 @@ Expected<void> make_folder(storage::FileEnv& env, const std::string& path) {
 Expected<void> Writer::make_root(storage::FileEnv& env, const std::string& root, const std::string& mark) {
   if (env.exists(root)) return {};
   // Its place may still be there, as an empty folder.
-  if (!mark.empty() && !env.exists(mark)) return disk_gone(parent_of(mark));
+  if (!mark.empty() && !env.exists(mark)) return disk_gone(storage::parent_of(mark));
   return make_folder(env, root);
 }
 

@@ -88,6 +88,7 @@ Expected<void> DataDirectory::open_or_create(const DataDirectoryOptions& options
   NS_RETURN_IF_ERROR(files.create_directories(path_));
   NS_ASSIGN_OR_RETURN(auto lock, platform::DirectoryLock::acquire(path_, services_.clock));
   lock_ = std::make_unique<Lock>(Lock{std::move(lock)});
+  (void)files.remove_leftovers(path_, storage::LeftoverScope::Tree);
   if (options.create) NS_RETURN_IF_ERROR(check_free_space(files, path_));
   NS_RETURN_IF_ERROR(detail::open_format(files, path_, data_directory_format, {}));
   if (created_now_) {

@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t id_bytes = 4;
 constexpr std::size_t cookie_bytes = 32;
 constexpr std::size_t max_field = 8192;
+constexpr std::int64_t max_unix_ms = 253'402'300'799'000;  // the year 9999
 
 Error corrupt(const std::string& what) {
   return make_error(ErrorCode::Corrupt, "this is not a record of invitations: " + what);
@@ -38,11 +39,24 @@ std::string field(const nlohmann::json& object, const char* name) {
   return fits ? at->get<std::string>() : std::string();
 }
 
+std::optional<WallTime> time_field(const nlohmann::json& object, const char* name) {
+  const auto at = object.find(name);
+  if (at == object.end() || !at->is_number_integer()) return std::nullopt;
+  const auto ms = std::clamp(at->get<std::int64_t>(), std::int64_t{0}, max_unix_ms);
+  return WallTime(std::chrono::milliseconds(ms));
+}
+
 Expected<Invitation> parse_invitation(const nlohmann::json& object) {
   if (!object.is_object()) return corrupt("an invitation is not an object");
   Invitation invitation{field(object, "id"), field(object, "name"), {}, field(object, "cookie_sha256")};
-  if (const auto made = object.find("made"); made != object.end() && made->is_number_integer())
-    invitation.made = WallTime(std::chrono::milliseconds(made->get<std::int64_t>()));
+  invitation.made = time_field(object, "made").value_or(WallTime{});
+  // A program without scopes and expiry made this one: it permits everything, and lasts as long as a new one.
+  invitation.expires = time_field(object, "expires").value_or(invitation.made + default_invitation_life);
+  if (object.contains("scope")) {
+    const auto scope = parse_scope(field(object, "scope"));
+    if (!scope.ok()) return corrupt("an invitation has an unknown scope");
+    invitation.scope = *scope;
+  }
   if (invitation.id.size() != 2 * id_bytes || invitation.cookie_hash.size() != 64 ||
       invitation.name.size() > max_invitation_name) {
     return corrupt("an invitation lacks its id or its hash");
@@ -51,6 +65,19 @@ Expected<Invitation> parse_invitation(const nlohmann::json& object) {
 }
 
 }  // namespace
+
+std::string_view to_string(Scope scope) {
+  return scope == Scope::Look ? "look" : "steer";
+}
+
+Expected<Scope> parse_scope(std::string_view text) {
+  for (const Scope scope : {Scope::Look, Scope::Steer})
+    if (text == to_string(scope)) return scope;
+  return make_error(ErrorCode::InvalidArgument,
+                    fmt::format("the scope '{}' is unknown: it is look (see the node and its logs) or steer "
+                                "(do everything)",
+                                text.substr(0, 32)));
+}
 
 std::string remote_access_path(const std::string& data_directory) {
   return data_directory + "/remote-control.json";
@@ -62,6 +89,8 @@ std::string format_remote_access(const RemoteAccess& access) {
     invitations.push_back({{"id", invitation.id},
                            {"name", invitation.name},
                            {"made", to_unix_ms(invitation.made)},
+                           {"expires", to_unix_ms(invitation.expires)},
+                           {"scope", std::string(to_string(invitation.scope))},
                            {"cookie_sha256", invitation.cookie_hash}});
   }
   const nlohmann::ordered_json object = {{"listen", platform::to_text(access.listen)},
@@ -113,11 +142,18 @@ Expected<RemoteAccess> make_remote_access(const platform::Endpoint& listen, Wall
   return RemoteAccess{listen, std::move(identity.certificate), std::move(identity.key), {}};
 }
 
-Expected<ControlFile> invite(RemoteAccess& access, const std::string& name, const std::string& address,
+Expected<ControlFile> invite(RemoteAccess& access, const InvitationTerms& terms,
                              const std::string& data_directory, crypto::Entropy& entropy, WallTime now) {
-  if (name.size() > max_invitation_name)
+  if (terms.name.size() > max_invitation_name)
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("the name is longer than {} bytes", max_invitation_name));
+  if (terms.life < std::chrono::days(1) || terms.life > max_invitation_life)
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("an invitation lasts 1 to {} days", max_invitation_life.count()));
+  auto& all = access.invitations;
+  all.erase(
+      std::remove_if(all.begin(), all.end(), [now](const Invitation& entry) { return entry.expired(now); }),
+      all.end());
   if (access.invitations.size() >= max_invitations)
     return make_error(
         ErrorCode::Exhausted,
@@ -125,11 +161,12 @@ Expected<ControlFile> invite(RemoteAccess& access, const std::string& name, cons
                     max_invitations));
   ControlFile file;
   file.started = now;
-  file.address = address;
+  file.address = terms.address;
   file.certificate = access.certificate;
   file.cookie = random_hex(entropy, cookie_bytes);
   file.data_directory = data_directory;
-  access.invitations.push_back({random_hex(entropy, id_bytes), name, now, hash_of(file.cookie)});
+  all.push_back(
+      {random_hex(entropy, id_bytes), terms.name, now, hash_of(file.cookie), now + terms.life, terms.scope});
   return file;
 }
 

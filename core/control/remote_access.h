@@ -1,13 +1,15 @@
 // Control of a core from another machine: off until its owner makes an invitation. The core then also listens
 // at an address of the owner's choice, with a permanent key, and accepts the cookie of every invitation that
-// is not revoked. An invitation is a control file (control_file.h) with that address, key and cookie. The
-// owner carries it to the other machine; it permits everything that the app can do.
+// is neither revoked nor expired. An invitation is a control file (control_file.h) with that address, key and
+// cookie. The owner carries it to the other machine; its scope says what it permits there.
 //
 // The core's part is in the data directory, mode 0600: the key, and a hash of each cookie.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -19,11 +21,35 @@
 
 namespace neuroshard::control {
 
+// Ordered: a larger one permits what a smaller one does.
+enum class Scope : std::uint8_t {
+  Look,   // snapshot, events and questions that change nothing
+  Steer,  // everything that the app can do
+};
+std::string_view to_string(Scope scope);  // "look", "steer"
+// InvalidArgument names both.
+Expected<Scope> parse_scope(std::string_view text);
+
+inline constexpr std::chrono::days default_invitation_life{30};
+inline constexpr std::chrono::days max_invitation_life{365};
+
 struct Invitation {
   std::string id;    // 8 hex characters, for revoking it
   std::string name;  // for whom; may be empty
   WallTime made{};
   std::string cookie_hash;  // SHA-256, hex
+  WallTime expires{};
+  Scope scope = Scope::Steer;
+
+  bool expired(WallTime now) const { return now >= expires; }
+};
+
+// Chosen by the owner for each invitation.
+struct InvitationTerms {
+  std::string name;
+  std::string address;  // under which the other machine reaches this one, "name:port" or "ip:port"
+  Scope scope = Scope::Look;
+  std::chrono::days life = default_invitation_life;
 };
 
 struct RemoteAccess {
@@ -49,12 +75,12 @@ Expected<void> save_remote_access(storage::FileEnv& files, const std::string& da
 // A new key, valid from a day before `now`, and no invitations.
 Expected<RemoteAccess> make_remote_access(const platform::Endpoint& listen, WallTime now);
 
-// Adds an invitation and returns the file that carries it. address: under which the other machine reaches
-// this one, "name:port" or "ip:port".  Exhausted: max_invitations. InvalidArgument: the name.
-Expected<ControlFile> invite(RemoteAccess& access, const std::string& name, const std::string& address,
+// Adds an invitation and returns the file that carries it; drops those that have expired.  Exhausted:
+// max_invitations. InvalidArgument: the name or the life.
+Expected<ControlFile> invite(RemoteAccess& access, const InvitationTerms& terms,
                              const std::string& data_directory, crypto::Entropy& entropy, WallTime now);
 
-// The invitation of a cookie; null: none.
+// The invitation of a cookie, expired or not; null: none.
 const Invitation* find_invitation(const RemoteAccess& access, const std::string& cookie);
 
 }  // namespace neuroshard::control

@@ -3,6 +3,8 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 
+#include <algorithm>
+
 #include "core/base/executor.h"
 #include "core/control/control_file.h"
 #include "core/control/detail/call_rules.h"
@@ -100,6 +102,7 @@ class ControlServer final : public Server {
   Expected<void> start(const node::Node& node) {
     detail::prepare_grpc();
     NS_RETURN_IF_ERROR(platform::make_private_directory(options_.runtime_directory));
+    (void)services_.files.remove_leftovers(options_.runtime_directory, storage::LeftoverScope::Folder);
     NS_ASSIGN_OR_RETURN(const detail::TlsIdentity identity,
                         detail::make_tls_identity(services_.clock.wall_now()));
     NS_RETURN_IF_ERROR(local_.open({platform::IpAddress::v4(127, 0, 0, 1), 0}, options_.limits.connections));
@@ -119,7 +122,7 @@ class ControlServer final : public Server {
   // A remote port that can't be opened is no reason to be without the local one.
   std::optional<RemoteAccess> open_remote() {
     auto access = load_remote_access(options_.data_directory);
-    if (access.ok() && (!*access || (*access)->invitations.empty())) return std::nullopt;
+    if (access.ok() && (!*access || valid_invitations(**access) == 0)) return std::nullopt;
     Expected<void> opened = access.ok() ? remote_.open((*access)->listen, options_.limits.connections)
                                         : Expected<void>(access.error());
     if (!opened.ok()) {
@@ -129,8 +132,15 @@ class ControlServer final : public Server {
     }
     services_.logger.info("control",
                           fmt::format("{} invited program(s) may control this node at {}",
-                                      (*access)->invitations.size(), platform::to_text(remote_.endpoint())));
+                                      valid_invitations(**access), platform::to_text(remote_.endpoint())));
     return std::move(*access);
+  }
+
+  std::size_t valid_invitations(const RemoteAccess& access) const {
+    const WallTime now = services_.clock.wall_now();
+    return static_cast<std::size_t>(
+        std::count_if(access.invitations.begin(), access.invitations.end(),
+                      [now](const Invitation& entry) { return !entry.expired(now); }));
   }
 
   void build(grpc::ServerBuilder& builder) {

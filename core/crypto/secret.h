@@ -9,8 +9,9 @@
 
 namespace neuroshard::crypto {
 
-// A buffer of fixed size, wiped when destroyed or moved from. Movable only: a copy is made by name. The views
-// live as long as the object.  Threads: one.
+// A buffer of fixed size, wiped when destroyed or moved from. Its pages are locked against swapping as far as
+// the system's limit permits (ulimit -l), and left out of core dumps. Movable only: a copy is made by name. The
+// views live as long as the object.  Threads: one.
 class Secret {
  public:
   Secret() = default;
@@ -29,7 +30,10 @@ class Secret {
   std::string_view text() const { return as_text(bytes()); }
 
  private:
-  std::unique_ptr<std::uint8_t[]> data_;
+  struct Free {
+    void operator()(std::uint8_t* bytes) const;
+  };
+  std::unique_ptr<std::uint8_t, Free> data_;
   std::size_t size_ = 0;
 };
 

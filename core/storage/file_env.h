@@ -48,6 +48,15 @@ struct LargeFile {
   bool world_readable = false;
 };
 
+// A file beside the one that it is to replace, under a name that did not exist before.
+struct TemporaryFile {
+  std::string path;
+  std::unique_ptr<WritableFile> file;  // while it is open, remove_leftovers() leaves the file alone
+};
+
+// remove_leftovers() in the folder itself, or in all folders below it too. Links are not followed.
+enum class LeftoverScope : std::uint8_t { Folder, Tree };
+
 struct DirectoryEntry {
   std::string name;
   bool is_directory = false;
@@ -55,7 +64,8 @@ struct DirectoryEntry {
 };
 
 // Paths are UTF-8. Errors carry the path and say what to do: NotFound, Denied (read-only or not ours),
-// Exhausted (disk full), Io.  Threads: any.
+// Exhausted (disk full), Io. The last part of a path that is opened for writing may not be a symbolic link
+// (Denied): another user could have planted it.  Threads: any.
 class FileEnv {
  public:
   virtual ~FileEnv() = default;
@@ -70,6 +80,21 @@ class FileEnv {
     return open_write(path, file.world_readable);
   }
   virtual Expected<std::unique_ptr<WritableFile>> open_append(const std::string& path) = 0;
+  // A new file "`target`.tmp-" and 16 hexadecimal digits, drawn at random on a machine's disk. It is never a
+  // file or a link that stands there already. A simulated disk has one user and takes one fixed name.
+  virtual Expected<TemporaryFile> open_temporary(const std::string& target, const LargeFile& file);
+  // Removes what a killed program left of open_temporary(): regular files of this user with such a name, which
+  // no process has open. Returns their number. Best effort.
+  virtual std::size_t remove_leftovers(const std::string& folder, LeftoverScope scope) {
+    static_cast<void>(folder);
+    static_cast<void>(scope);
+    return 0;
+  }
+  // An existing regular file, to be overwritten from its beginning; it keeps its length. Follows no link, and
+  // refuses a file that has another name too (Denied).
+  virtual Expected<std::unique_ptr<WritableFile>> open_existing(const std::string& path) {
+    return make_error(ErrorCode::Unsupported, "this disk can't overwrite " + path + " in place");
+  }
   virtual Expected<void> rename(const std::string& from, const std::string& to) = 0;  // replaces `to`, atomic
   virtual Expected<void> remove_file(const std::string& path) = 0;                    // NotFound is an error
   virtual Expected<void> remove_tree(const std::string& path) = 0;                    // missing is success
@@ -84,15 +109,21 @@ class FileEnv {
 // The machine's file system.
 std::unique_ptr<FileEnv> make_posix_file_env();
 
+// The folder that a path is in, "." for a name alone.
+std::string parent_of(const std::string& path);
 // Reads a whole file; Exhausted when it is larger than `limit`, before anything is allocated.
 Expected<Bytes> read_file(FileEnv& env, const std::string& path, std::uint64_t limit);
-// Temporary file beside it, fsync, rename, fsync of the directory: readers see the old or the new content,
-// never a part.
+// open_temporary(), fsync, rename, fsync of the directory: readers see the old or the new content, never a
+// part.
 Expected<void> write_file_atomic(FileEnv& env, const std::string& path, ByteSpan bytes,
                                  bool world_readable = false);
 // The same, with what `write` appends.
 Expected<void> replace_file(FileEnv& env, const std::string& path,
                             const std::function<Expected<void>(WritableFile& file)>& write,
                             bool world_readable = false);
+// write_file_atomic(), then zeros over the former content, for a file that held a secret. Nothing is
+// overwritten before the new content is on the disk. The inner result says whether the zeros are on it: an
+// SSD or a copy-on-write file system may keep the former blocks all the same.
+Expected<Expected<void>> replace_secret_file(FileEnv& env, const std::string& path, ByteSpan bytes);
 
 }  // namespace neuroshard::storage

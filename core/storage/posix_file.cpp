@@ -21,6 +21,8 @@ Error posix_error(int code, std::string_view what, const std::string& path) {
                  "the disk is read-only; make it writable or choose another data directory");
     case EACCES:
     case EPERM: return say(ErrorCode::Denied, "no permission; check who owns it and its access rights");
+    case ELOOP:
+      return say(ErrorCode::Denied, "it is a symbolic link, which is not followed; name the file itself");
     case ENOSPC:
       return say(ErrorCode::Exhausted, "the disk is full; free some space or choose another data directory");
     case EDQUOT:

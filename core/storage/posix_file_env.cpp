@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/storage/detail/posix_file.h"
+#include "core/storage/detail/posix_temporary.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::storage {
@@ -48,6 +49,20 @@ class PosixWritableFile final : public WritableFile {
  private:
   Descriptor fd_;
   std::string path_;
+};
+
+// Marked as in use until it is destroyed, also between close() and the rename.
+class PosixTemporaryFile final : public WritableFile {
+ public:
+  PosixTemporaryFile(std::unique_ptr<WritableFile> file, Descriptor lock)
+      : file_(std::move(file)), lock_(std::move(lock)) {}
+  Expected<void> append(ByteSpan bytes) override { return file_->append(bytes); }
+  Expected<void> sync() override { return file_->sync(); }
+  Expected<void> close() override { return file_->close(); }
+
+ private:
+  std::unique_ptr<WritableFile> file_;
+  Descriptor lock_;
 };
 
 class PosixReadableFile final : public ReadableFile {
@@ -116,15 +131,40 @@ class PosixFileEnv final : public FileEnv {
 
   Expected<std::unique_ptr<WritableFile>> open_write_large(const std::string& path,
                                                            const LargeFile& file) override {
-    Descriptor fd(open_retrying(path, O_WRONLY | O_CREAT | O_TRUNC, file.world_readable ? 0644 : 0600));
+    Descriptor fd(
+        open_retrying(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, file.world_readable ? 0644 : 0600));
     if (fd.get() < 0) return posix_error(errno, "open for writing", path);
-    if (const int code = detail::reserve_room(fd.get(), file.bytes); code != 0) {
-      return posix_error(code, "write", path);
+    return large_file(std::move(fd), path, file);
+  }
+
+  Expected<TemporaryFile> open_temporary(const std::string& target, const LargeFile& file) override {
+    NS_ASSIGN_OR_RETURN(detail::NewTemporary fresh,
+                        detail::create_temporary(target, file.world_readable ? 0644 : 0600));
+    Descriptor lock(::fcntl(fresh.fd.get(), F_DUPFD_CLOEXEC, 0));  // shares the lock of fresh.fd
+    auto opened = large_file(std::move(fresh.fd), fresh.path, file);
+    if (!opened.ok()) {
+      static_cast<void>(::unlink(fresh.path.c_str()));
+      return std::move(opened).error();
     }
-    if (file.read_soon) {
-      return std::unique_ptr<WritableFile>(std::make_unique<PosixWritableFile>(std::move(fd), path));
+    return TemporaryFile{std::move(fresh.path),
+                         std::make_unique<PosixTemporaryFile>(std::move(*opened), std::move(lock))};
+  }
+
+  std::size_t remove_leftovers(const std::string& folder, LeftoverScope scope) override {
+    return detail::remove_leftovers(folder, scope);
+  }
+
+  Expected<std::unique_ptr<WritableFile>> open_existing(const std::string& path) override {
+    Descriptor fd(open_retrying(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK));
+    if (fd.get() < 0) return posix_error(errno, "overwrite", path);
+    struct stat info {};
+    if (::fstat(fd.get(), &info) != 0) return posix_error(errno, "examine", path);
+    if (!S_ISREG(info.st_mode) || info.st_nlink != 1) {
+      return make_error(
+          ErrorCode::Denied,
+          fmt::format("cannot overwrite {}: it is no regular file, or has a second name", path));
     }
-    return detail::make_direct_file(std::move(fd), path);
+    return std::unique_ptr<WritableFile>(std::make_unique<PosixWritableFile>(std::move(fd), path));
   }
 
   Expected<std::unique_ptr<WritableFile>> open_append(const std::string& path) override {
@@ -222,9 +262,20 @@ class PosixFileEnv final : public FileEnv {
   }
 
  private:
+  static Expected<std::unique_ptr<WritableFile>> large_file(Descriptor fd, const std::string& path,
+                                                            const LargeFile& file) {
+    if (const int code = detail::reserve_room(fd.get(), file.bytes); code != 0) {
+      return posix_error(code, "write", path);
+    }
+    if (file.read_soon) {
+      return std::unique_ptr<WritableFile>(std::make_unique<PosixWritableFile>(std::move(fd), path));
+    }
+    return detail::make_direct_file(std::move(fd), path);
+  }
+
   static Expected<std::unique_ptr<WritableFile>> open_for_writing(const std::string& path, int flags,
                                                                   mode_t mode) {
-    Descriptor fd(open_retrying(path, O_WRONLY | O_CREAT | flags, mode));
+    Descriptor fd(open_retrying(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flags, mode));
     if (fd.get() < 0) return posix_error(errno, "open for writing", path);
     return std::unique_ptr<WritableFile>(std::make_unique<PosixWritableFile>(std::move(fd), path));
   }

@@ -14,6 +14,7 @@ class TestContribute : public QObject {
 
  private Q_SLOTS:
   void initTestCase() {
+    qputenv("NEUROSHARD_INSPECTABLE", "1");  // a node's maps are looked at
     const QByteArray problem = lab_.prepare();
     QVERIFY2(problem.isEmpty(), problem.constData());
   }

@@ -21,6 +21,7 @@ class TestRemoteControl : public QObject {
     lab_.copy("d");
   }
   void invited_program_steers_until_it_is_taken_back();
+  void invited_program_looks_only();
   void other_users_are_refused();
 
  private:
@@ -56,8 +57,8 @@ void TestRemoteControl::invited_program_steers_until_it_is_taken_back() {
   QVERIFY(probe.bind(QHostAddress::LocalHost));
   const QString address = QString("127.0.0.1:%1").arg(probe.localPort());
   probe.close();
-  const ProcessResult invited = command(
-      {"control", "invite", "--listen", address, "--name", "laptop", "--out", lab_.path("invitation.json")});
+  const ProcessResult invited = command({"control", "invite", "--listen", address, "--name", "laptop",
+                                         "--scope", "steer", "--out", lab_.path("invitation.json")});
   QVERIFY2(invited.ok(), invited.text().constData());
   const QString id = json_lines(invited.out).value(0)["id"].toString();
   QVERIFY(command({"control", "list"}).out.contains("laptop"));
@@ -77,6 +78,35 @@ void TestRemoteControl::invited_program_steers_until_it_is_taken_back() {
   QTRY_VERIFY_WITH_TIMEOUT(!elsewhere({"status"}).ok(), 20'000);
   QVERIFY2(elsewhere({"status"}).err.contains("cookie"), elsewhere({"status"}).err.constData());
   QVERIFY(!command({"control", "revoke", id}).ok());
+  QVERIFY(command({"stop"}).ok());
+}
+
+void TestRemoteControl::invited_program_looks_only() {
+  QTcpSocket probe;
+  QVERIFY(probe.bind(QHostAddress::LocalHost));
+  const QString address = QString("127.0.0.1:%1").arg(probe.localPort());
+  probe.close();
+  const QStringList invite{"control", "invite", "--listen", address, "--out", lab_.path("invitation.json")};
+  QFile::remove(lab_.path("invitation.json"));
+  const ProcessResult wrong_scope = command(invite + QStringList{"--scope", "all"});
+  QVERIFY2(!wrong_scope.ok() && wrong_scope.err.contains("steer"), wrong_scope.text().constData());
+  const ProcessResult too_long = command(invite + QStringList{"--days", "1000"});
+  QVERIFY2(!too_long.ok() && too_long.err.contains("365"), too_long.text().constData());
+  const ProcessResult invited = command(invite + QStringList{"--days", "2"});
+  QVERIFY2(invited.ok(), invited.text().constData());
+  QCOMPARE(json_lines(invited.out).value(0)["scope"].toString(), QString("look"));
+  QVERIFY(command({"control", "list"}).out.contains("\"scope\":\"look\""));
+
+  const auto node = run();
+  const ProcessResult seen = elsewhere({"status"});
+  QVERIFY2(seen.ok(), seen.text().constData());
+  for (const QStringList& words : {QStringList{"contribute", "off"}, QStringList{"stop"},
+                                   QStringList{"settings", "set", "cpu_threads", "1"}}) {
+    const ProcessResult denied = elsewhere(words);
+    QCOMPARE(denied.exit_code, 77);
+    QVERIFY2(denied.err.contains("--scope steer"), denied.text().constData());
+  }
+  QVERIFY(command({"control", "revoke", "all"}).ok());
   QVERIFY(command({"stop"}).ok());
 }
 

@@ -78,6 +78,7 @@ class TestRoundsTexts : public QObject {
 };
 
 void TestRoundsTexts::init() {
+  qputenv("NEUROSHARD_INSPECTABLE", "1");  // the memory of nodes is looked at
   run_ = std::make_unique<RoundsRun>();
   run_->eval_interval = "20";
 }

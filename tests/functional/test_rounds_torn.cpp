@@ -100,6 +100,7 @@ class TestRoundsTorn : public QObject {
 };
 
 void TestRoundsTorn::initTestCase() {
+  qputenv("NEUROSHARD_INSPECTABLE", "1");  // the open files of nodes are looked at
   const auto seed = qEnvironmentVariableIsSet("NS_SEED")
                         ? qEnvironmentVariable("NS_SEED").toULongLong()
                         : static_cast<std::uint64_t>(QDateTime::currentMSecsSinceEpoch());

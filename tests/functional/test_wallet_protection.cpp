@@ -14,6 +14,8 @@ class TestWalletProtection : public QObject {
  private Q_SLOTS:
   void initTestCase();
   void passphrase_protects();
+  void unprotected_file_is_overwritten_data();
+  void unprotected_file_is_overwritten();
   void protection_changes_only_with_the_right_passphrase();
   void passphrase_files_are_checked();
   void keychain_that_is_not_there_changes_nothing();
@@ -70,6 +72,36 @@ void TestWalletProtection::passphrase_protects() {
       wallet({"backup", "--words"}, directory, {}, {"NEUROSHARD_PASSPHRASE_FILE=" + right});
   QVERIFY2(named.ok(), named.text().constData());
   QCOMPARE(phrases_in(named.err), QList<QByteArray>{fixed_words});
+}
+
+void TestWalletProtection::unprotected_file_is_overwritten_data() {
+  QTest::addColumn<QStringList>("command");
+  QTest::newRow("protect") << QStringList{"protect", "--protection", "passphrase"};
+  QTest::newRow("restore") << QStringList{"restore", "--replace", "--protection", "passphrase"};
+}
+
+// Somebody who still has the former file open reads zeros.
+void TestWalletProtection::unprotected_file_is_overwritten() {
+  QFETCH(QStringList, command);
+  const QString directory = path(QString("overwritten-") + QTest::currentDataTag());
+  const QString passphrase = write("overwritten.pass", "a passphrase");
+  QVERIFY(make_fixed(directory));
+  QFile former(directory + "/wallet.keystore");
+  QVERIFY(former.open(QIODevice::ReadOnly | QIODevice::Unbuffered));
+  QVERIFY(any_in(secrets_of(fixed_words, true), former.readAll()));
+  const ProcessResult done =
+      wallet(command + QStringList{"--passphrase-file", passphrase}, directory, fixed_words);
+  QVERIFY2(done.ok(), done.text().constData());
+  QVERIFY(former.seek(0));
+  QCOMPARE(former.readAll(), QByteArray(former.size(), '\0'));
+  QVERIFY(former.size() > 0);
+  QVERIFY2(done.err.contains("SSD") && done.err.contains("new wallet"), done.text().constData());
+  QCOMPARE(QDir(directory).entryList({"wallet.keystore*"}, QDir::Files), QStringList{"wallet.keystore"});
+  QCOMPARE(shown(directory)["wallet_id"].toString(), QString(fixed_id));
+  // A file that was protected is not worth a word.
+  const ProcessResult again =
+      wallet({"protect", "--protection", "none", "--passphrase-file", passphrase}, directory);
+  QVERIFY2(again.ok() && !again.err.contains("SSD"), again.text().constData());
 }
 
 void TestWalletProtection::protection_changes_only_with_the_right_passphrase() {

@@ -62,7 +62,7 @@ void TestAppElsewhere::an_invited_window_shows_the_other_computer_until_it_is_ta
   probe.close();
   const QString file = fixture_->path("from the other computer.json");
   const ProcessResult invited =
-      there({"control", "invite", "--listen", address, "--name", "laptop", "--out", file});
+      there({"control", "invite", "--listen", address, "--scope", "steer", "--out", file});
   QVERIFY2(invited.ok(), invited.text().constData());
   NodeProcess other({"run", "--cpu-threads", "1", "--data-dir", lab_.path("there"), "--json"}, environment());
   QVERIFY(other.next_line(patience_.left_ms()).has_value());

@@ -50,6 +50,10 @@ class FaultFileEnv final : public storage::FileEnv {
     NS_RETURN_IF_ERROR(change());
     return wrap(inner_.open_append(path));
   }
+  Expected<std::unique_ptr<storage::WritableFile>> open_existing(const std::string& path) override {
+    NS_RETURN_IF_ERROR(change());
+    return wrap(inner_.open_existing(path));
+  }
   Expected<void> rename(const std::string& from, const std::string& to) override {
     NS_RETURN_IF_ERROR(change());
     return inner_.rename(from, to);

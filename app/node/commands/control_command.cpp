@@ -15,6 +15,8 @@ namespace {
 
 struct InviteFlags {
   std::string listen, address, name, out;
+  std::string scope{control::to_string(control::Scope::Look)};
+  int days = static_cast<int>(control::default_invitation_life.count());
 };
 
 Expected<std::string> existing_directory(CommandContext& context) {
@@ -62,29 +64,37 @@ Expected<std::string> address_for(const InviteFlags& flags, const platform::Endp
 Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string directory, existing_directory(context));
   NS_ASSIGN_OR_RETURN(auto before, control::load_remote_access(directory));
-  const bool first = !before || before->invitations.empty();
-  const bool moved = before && !flags.listen.empty() && platform::to_text(before->listen) != flags.listen;
   const WallTime now = context.clock.wall_now();
+  const bool first = !before || std::all_of(before->invitations.begin(), before->invitations.end(),
+                                            [now](const auto& entry) { return entry.expired(now); });
+  const bool moved = before && !flags.listen.empty() && platform::to_text(before->listen) != flags.listen;
+  NS_ASSIGN_OR_RETURN(const control::Scope scope, control::parse_scope(flags.scope));
   NS_ASSIGN_OR_RETURN(control::RemoteAccess access, access_for(flags, std::move(before), now));
   NS_ASSIGN_OR_RETURN(const std::string address, address_for(flags, access.listen));
   const std::string out = flags.out.empty() ? "neuroshard-invitation.json" : flags.out;
   if (context.files.exists(out))
     return make_error(ErrorCode::AlreadyExists, fmt::format("{} already exists; choose another --out", out));
   NS_ASSIGN_OR_RETURN(const control::ControlFile file,
-                      control::invite(access, flags.name, address, directory, context.entropy, now));
+                      control::invite(access, {flags.name, address, scope, std::chrono::days(flags.days)},
+                                      directory, context.entropy, now));
   NS_RETURN_IF_ERROR(
       storage::write_file_atomic(context.files, out, as_bytes(control::format_control_file(file))));
   NS_RETURN_IF_ERROR(control::save_remote_access(context.files, directory, access));
   const std::string& id = access.invitations.back().id;
   context.output.json_line({{"id", id},
                             {"file", out},
+                            {"scope", std::string(control::to_string(scope))},
+                            {"expires", to_unix_ms(access.invitations.back().expires)},
                             {"listen", platform::to_text(access.listen)},
                             {"address", address},
                             {"restart", first || moved}});
-  context.output.line(
-      fmt::format("Wrote invitation {} to {}. Anyone with this file can control this node and read its logs: "
-                  "copy it to the other machine over a safe channel, then delete it here.",
-                  id, out));
+  context.output.line(fmt::format(
+      "Wrote invitation {} to {}. For {} days, anyone with this file can {}: copy it to the other "
+      "machine over a safe channel, then delete it here.",
+      id, out, flags.days,
+      scope == control::Scope::Look ? "see this node, its settings and its logs"
+                                    : "control this node, read its logs and name files of this "
+                                      "computer"));
   context.output.line(fmt::format(
       "On the other machine: neuroshardd status --control-file {}, or \"Connect to another computer\" in "
       "the app. To revoke it: neuroshardd control revoke {}",
@@ -101,7 +111,11 @@ Expected<void> list(CommandContext& context) {
   nlohmann::ordered_json invitations = nlohmann::ordered_json::array();
   if (access) {
     for (const control::Invitation& entry : access->invitations)
-      invitations.push_back({{"id", entry.id}, {"name", entry.name}, {"made", to_unix_ms(entry.made)}});
+      invitations.push_back({{"id", entry.id},
+                             {"name", entry.name},
+                             {"made", to_unix_ms(entry.made)},
+                             {"expires", to_unix_ms(entry.expires)},
+                             {"scope", std::string(control::to_string(entry.scope))}});
   }
   context.output.json_line(
       {{"listen", access ? platform::to_text(access->listen) : std::string()}, {"invitations", invitations}});
@@ -111,8 +125,10 @@ Expected<void> list(CommandContext& context) {
   }
   context.output.line(fmt::format("Listens for remote control at {}:", platform::to_text(access->listen)));
   for (const control::Invitation& entry : access->invitations)
-    context.output.line(fmt::format("  {}  {:%F %R} UTC  {}", entry.id,
-                                    std::chrono::floor<std::chrono::seconds>(entry.made), entry.name));
+    context.output.line(fmt::format("  {}  {:5}  {} {:%F %R} UTC  {}", entry.id,
+                                    control::to_string(entry.scope),
+                                    entry.expired(context.clock.wall_now()) ? "expired" : "expires",
+                                    std::chrono::floor<std::chrono::seconds>(entry.expires), entry.name));
   return {};
 }
 
@@ -148,7 +164,8 @@ void add_control_command(CLI::App& root, CommandContext& context) {
   CLI::App& control =
       add_command(root, "control", "Manage control of this node from other machines",
                   {"neuroshardd control invite --listen 0.0.0.0:8443 --address myhost.lan:8443",
-                   "neuroshardd control list", "neuroshardd control revoke 1f2e3d4c"});
+                   "neuroshardd control invite --scope steer --days 7", "neuroshardd control list",
+                   "neuroshardd control revoke 1f2e3d4c"});
   auto flags = std::make_shared<InviteFlags>();
   CLI::App& make = add_command(control, "invite", "Write a file that lets another machine control this node");
   make.add_option("--listen", flags->listen, "address to listen on for remote control, IP:PORT")
@@ -157,10 +174,15 @@ void add_control_command(CLI::App& root, CommandContext& context) {
                   "address that the other machine dials, NAME:PORT (default: --listen)")
       ->type_name("NAME:PORT");
   make.add_option("--name", flags->name, "label of the invitation, shown by \"control list\"");
+  make.add_option("--scope", flags->scope,
+                  "what it permits: look (see the node, its settings and its logs) or steer (everything) "
+                  "(default: look)")
+      ->type_name("SCOPE");
+  make.add_option("--days", flags->days, "days until it expires, 1 to 365 (default: 30)")->type_name("DAYS");
   make.add_option("--out", flags->out, "file to write (default: ./neuroshard-invitation.json)")
       ->type_name("FILE");
   set_body(make, context, [flags, &context] { return invite(*flags, context); });
-  CLI::App& show = add_command(control, "list", "List the valid invitations");
+  CLI::App& show = add_command(control, "list", "List the invitations, with scope and expiry");
   set_body(show, context, [&context] { return list(context); });
   auto id = std::make_shared<std::string>();
   CLI::App& take_back = add_command(control, "revoke", "Revoke an invitation at once");

@@ -44,7 +44,7 @@ class ControlService final : public wire::Control::Service {
   void stop() { hub_.stop(); }
 
   Status Hello(ServerContext* context, const wire::HelloRequest* request, wire::HelloReply* reply) override {
-    if (const auto allowed = check_caller(*context, /*any_version=*/true); !allowed.ok())
+    if (const auto allowed = check_caller(*context, Scope::Look, /*any_version=*/true); !allowed.ok())
       return to_status(allowed.error());
     logger_.debug("control", fmt::format("{} ({}) says hello", request->program().substr(0, 100),
                                          request->build().substr(0, 40)));
@@ -55,13 +55,15 @@ class ControlService final : public wire::Control::Service {
     for (const char* capability : {"snapshot", "series", "logs", "checkpoints", "settings", "snooze",
                                    "checkpoint_commands", "generate", "model", "data", "session"})
       reply->add_capabilities(capability);
+    if (cookies_.check(*context, Scope::Steer).ok()) reply->add_capabilities("steer");
     reply->set_pid(node_.snapshot()->program.pid);
     return Status::OK;
   }
 
   Status Watch(ServerContext* context, const wire::WatchRequest* request,
                grpc::ServerWriter<wire::Update>* writer) override {
-    if (const auto allowed = check_caller(*context); !allowed.ok()) return to_status(allowed.error());
+    if (const auto allowed = check_caller(*context, Scope::Look); !allowed.ok())
+      return to_status(allowed.error());
     const Place place(watchers_, options_.limits.watchers);
     if (!place.ok()) {
       return to_status(make_error(
@@ -87,7 +89,8 @@ class ControlService final : public wire::Control::Service {
       if (stopping) return to_status(make_error(ErrorCode::Unavailable, "the core has stopped"));
       if (context->IsCancelled()) return Status::CANCELLED;
       // An invitation that was taken back ends what it opened.
-      if (const auto allowed = cookies_.check(*context); !allowed.ok()) return to_status(allowed.error());
+      if (const auto allowed = cookies_.check(*context, Scope::Look); !allowed.ok())
+        return to_status(allowed.error());
       watcher.wait(options_.limits.period);
     }
   }
@@ -95,7 +98,8 @@ class ControlService final : public wire::Control::Service {
   Status Command(ServerContext* context, const wire::CommandRequest* request,
                  wire::CommandReply* reply) override {
     const Place place(calls_, options_.limits.calls);
-    if (const auto allowed = check_call(*context, place); !allowed.ok()) return to_status(allowed.error());
+    if (const auto allowed = check_call(*context, Scope::Steer, place); !allowed.ok())
+      return to_status(allowed.error());
     const auto id = dispatch(node_, *request, [](const std::string&) {});
     if (!id.ok()) return to_status(id.error());
     while (true) {
@@ -117,7 +121,8 @@ class ControlService final : public wire::Control::Service {
   Status Run(ServerContext* context, const wire::CommandRequest* request,
              grpc::ServerWriter<wire::CommandUpdate>* writer) override {
     const Place place(calls_, options_.limits.calls);
-    if (const auto allowed = check_call(*context, place); !allowed.ok()) return to_status(allowed.error());
+    if (const auto allowed = check_call(*context, Scope::Steer, place); !allowed.ok())
+      return to_status(allowed.error());
     const auto feed = std::make_shared<EventHub::Feed>();
     const auto id = dispatch(node_, *request, [feed](const std::string& piece) { feed->add_text(piece); });
     if (!id.ok()) return to_status(id.error());
@@ -131,14 +136,16 @@ class ControlService final : public wire::Control::Service {
   }
 
   Status Cancel(ServerContext* context, const wire::CancelRequest* request, wire::CancelReply*) override {
-    if (const auto allowed = check_caller(*context); !allowed.ok()) return to_status(allowed.error());
+    if (const auto allowed = check_caller(*context, Scope::Steer); !allowed.ok())
+      return to_status(allowed.error());
     const auto asked = node_.cancel(request->id());
     return asked.ok() ? Status::OK : to_status(asked.error());
   }
 
   Status ReportSession(ServerContext* context, const wire::SessionReport* request,
                        wire::SessionReportReply*) override {
-    if (const auto allowed = check_caller(*context); !allowed.ok()) return to_status(allowed.error());
+    if (const auto allowed = check_caller(*context, Scope::Steer); !allowed.ok())
+      return to_status(allowed.error());
     const auto taken = node_.report_session(decode(*request));
     return taken.ok() ? Status::OK : to_status(taken.error());
   }
@@ -146,7 +153,7 @@ class ControlService final : public wire::Control::Service {
   Status QuerySeries(ServerContext* context, const wire::SeriesQuery* request,
                      wire::SeriesReply* reply) override {
     return answer<node::Series>(
-        *context,
+        *context, Scope::Look,
         [&](node::Reply<node::Series> done) {
           return node_.query_series(
               {request->name().substr(0, 64), request->from_step(), request->to_step(), request->buckets()},
@@ -158,7 +165,7 @@ class ControlService final : public wire::Control::Service {
   Status QueryLogs(ServerContext* context, const wire::LogQuery* request, wire::LogPage* reply) override {
     const auto least = static_cast<LogLevel>(std::min(request->least(), 3u));
     return answer<node::LogPage>(
-        *context,
+        *context, Scope::Look,
         [&](node::Reply<node::LogPage> done) {
           return node_.query_logs({request->after(), request->limit(), least}, std::move(done));
         },
@@ -168,7 +175,7 @@ class ControlService final : public wire::Control::Service {
   Status QueryCheckpoints(ServerContext* context, const wire::CheckpointQuery* request,
                           wire::CheckpointPage* reply) override {
     return answer<node::CheckpointPage>(
-        *context,
+        *context, Scope::Look,
         [&](node::Reply<node::CheckpointPage> done) {
           return node_.query_checkpoints({request->after().substr(0, 256), request->limit()},
                                          std::move(done));
@@ -179,7 +186,7 @@ class ControlService final : public wire::Control::Service {
   Status QuerySettings(ServerContext* context, const wire::SettingsQuery*,
                        wire::SettingList* reply) override {
     return answer<std::vector<node::SettingEntry>>(
-        *context,
+        *context, Scope::Look,
         [&](node::Reply<std::vector<node::SettingEntry>> done) {
           return node_.query_settings(std::move(done));
         },
@@ -189,7 +196,7 @@ class ControlService final : public wire::Control::Service {
   Status QueryPrune(ServerContext* context, const wire::PrunePolicy* request,
                     wire::PrunePreview* reply) override {
     return answer<node::PrunePreview>(
-        *context,
+        *context, Scope::Look,
         [&](node::Reply<node::PrunePreview> done) {
           return node_.query_prune(decode(*request), std::move(done));
         },
@@ -198,33 +205,34 @@ class ControlService final : public wire::Control::Service {
 
   Status QuerySlots(ServerContext* context, const wire::SlotsQuery*, wire::SlotList* reply) override {
     return answer<std::vector<node::SlotEntry>>(
-        *context,
+        *context, Scope::Look,
         [&](node::Reply<std::vector<node::SlotEntry>> done) { return node_.query_slots(std::move(done)); },
         reply);
   }
 
   Status QueryExperts(ServerContext* context, const wire::ExpertsQuery*, wire::ExpertList* reply) override {
     return answer<std::vector<node::ExpertLoad>>(
-        *context,
+        *context, Scope::Look,
         [&](node::Reply<std::vector<node::ExpertLoad>> done) { return node_.query_experts(std::move(done)); },
         reply);
   }
 
   Status QueryData(ServerContext* context, const wire::DataQuery*, wire::Data* reply) override {
     return answer<node::DataView>(
-        *context, [&](node::Reply<node::DataView> done) { return node_.query_data(std::move(done)); }, reply);
+        *context, Scope::Look,
+        [&](node::Reply<node::DataView> done) { return node_.query_data(std::move(done)); }, reply);
   }
 
   Status QueryNetwork(ServerContext* context, const wire::NetworkQuery*, wire::Network* reply) override {
     return answer<node::NetworkView>(
-        *context, [&](node::Reply<node::NetworkView> done) { return node_.query_network(std::move(done)); },
-        reply);
+        *context, Scope::Look,
+        [&](node::Reply<node::NetworkView> done) { return node_.query_network(std::move(done)); }, reply);
   }
 
   Status QueryInvitation(ServerContext* context, const wire::InvitationQuery* request,
                          wire::Invitation* reply) override {
     return answer<node::Invitation>(
-        *context,
+        *context, Scope::Steer,
         [&](node::Reply<node::Invitation> done) {
           return node_.query_invitation(request->with_vote(), std::move(done));
         },
@@ -233,13 +241,14 @@ class ControlService final : public wire::Control::Service {
 
   Status QueryRounds(ServerContext* context, const wire::RoundsQuery*, wire::RoundsReport* reply) override {
     return answer<node::RoundsReport>(
-        *context, [&](node::Reply<node::RoundsReport> done) { return node_.query_rounds(std::move(done)); },
-        reply);
+        *context, Scope::Look,
+        [&](node::Reply<node::RoundsReport> done) { return node_.query_rounds(std::move(done)); }, reply);
   }
 
   Status TestReachability(ServerContext* context, const wire::ReachabilityTest*,
                           wire::ReachabilityTestReply*) override {
-    if (const auto allowed = check_caller(*context); !allowed.ok()) return to_status(allowed.error());
+    if (const auto allowed = check_caller(*context, Scope::Steer); !allowed.ok())
+      return to_status(allowed.error());
     const auto begun = node_.test_reachability();
     return begun.ok() ? Status::OK : to_status(begun.error());
   }
@@ -247,7 +256,7 @@ class ControlService final : public wire::Control::Service {
   Status ContinueNetwork(ServerContext* context, const wire::ContinuationRequest* request,
                          wire::ContinuationReply* reply) override {
     return answer<node::ContinuationReply>(
-        *context,
+        *context, Scope::Steer,
         [&](node::Reply<node::ContinuationReply> done) {
           return node_.continue_network(decode(*request), std::move(done));
         },
@@ -257,7 +266,7 @@ class ControlService final : public wire::Control::Service {
   Status QueryTokens(ServerContext* context, const wire::TokensQuery* request,
                      wire::TokenList* reply) override {
     return answer<std::vector<node::TokenPiece>>(
-        *context,
+        *context, Scope::Look,
         [&](node::Reply<std::vector<node::TokenPiece>> done) {
           return node_.query_tokens(request->text(), std::move(done));
         },
@@ -265,20 +274,21 @@ class ControlService final : public wire::Control::Service {
   }
 
  private:
-  Expected<void> check_caller(const ServerContext& context, bool any_version = false) {
-    const auto allowed = cookies_.check(context);
+  Expected<void> check_caller(const ServerContext& context, Scope needed, bool any_version = false) {
+    const auto allowed = cookies_.check(context, needed);
     if (!allowed.ok()) {
       // Powers of two: a flood of wrong cookies must not fill the log.
       const std::uint64_t count = refused_.fetch_add(1) + 1;
       if ((count & (count - 1)) == 0)
-        logger_.warning("control", fmt::format("refused {} call(s) without the right cookie", count));
+        logger_.warning("control",
+                        fmt::format("refused {} call(s) whose cookie does not permit them", count));
       return allowed;
     }
     return any_version ? allowed : check_version(context, options_.speaks);
   }
 
-  Expected<void> check_call(const ServerContext& context, const Place& place) {
-    NS_RETURN_IF_ERROR(check_caller(context));
+  Expected<void> check_call(const ServerContext& context, Scope needed, const Place& place) {
+    NS_RETURN_IF_ERROR(check_caller(context, needed));
     if (place.ok()) return {};
     return make_error(ErrorCode::Busy, "too many commands and queries are under way; try again in a moment");
   }
@@ -337,9 +347,10 @@ class ControlService final : public wire::Control::Service {
 
   // Puts a question to the node and waits for the answer, as long as the caller does.
   template <class T, class Ask, class Message>
-  Status answer(ServerContext& context, const Ask& ask, Message* reply) {
+  Status answer(ServerContext& context, Scope needed, const Ask& ask, Message* reply) {
     const Place place(calls_, options_.limits.calls);
-    if (const auto allowed = check_call(context, place); !allowed.ok()) return to_status(allowed.error());
+    if (const auto allowed = check_call(context, needed, place); !allowed.ok())
+      return to_status(allowed.error());
     const auto promise = std::make_shared<std::promise<Expected<T>>>();
     auto future = promise->get_future();
     const Expected<void> asked = ask([promise](Expected<T> value) { promise->set_value(std::move(value)); });

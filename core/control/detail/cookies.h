@@ -21,11 +21,12 @@ class Cookies {
   Cookies(std::string local, std::string data_directory, const Clock& clock);
 
   const std::string& local() const { return local_; }
-  // Denied without a cookie or with a wrong one; cookies are compared in constant time.
-  Expected<void> check(const grpc::ServerContextBase& context) const;
+  // Denied without a cookie, with a wrong or expired one, and with one whose scope is too small. Cookies are
+  // compared in constant time.
+  Expected<void> check(const grpc::ServerContextBase& context, Scope needed) const;
 
  private:
-  bool invited(const std::string& cookie) const;
+  Expected<void> check_invited(const std::string& cookie, Scope needed) const;
 
   const std::string local_, data_directory_;
   const Clock& clock_;

@@ -59,7 +59,7 @@ Error busy(const std::string& directory, const LockHolder& holder) {
 
 Expected<DirectoryLock> DirectoryLock::acquire(const std::string& directory, const Clock& clock) {
   const std::string path = lock_path(directory);
-  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (descriptor < 0) return open_failed(path, errno);
   DirectoryLock lock(descriptor);
   // flock, not fcntl: it belongs to the open file, so closing another descriptor of the same file does not

@@ -76,7 +76,7 @@ class TestTransfer : public QObject {
     const std::string weights = entry.path + "/weights.safetensors";
     disk_.flip(weights, disk_.open_read(weights).value()->size() - 1);
     QCOMPARE(export_weights(disk_, entry, "/out").error().code, ErrorCode::Corrupt);
-    QVERIFY(!disk_.exists("/out") && !disk_.exists("/out.part"));
+    QVERIFY(!disk_.exists("/out") && !disk_.exists("/out.tmp-0000000000000000"));
   }
 
   void a_hostile_wallet_names_no_other_folder() {

@@ -20,6 +20,7 @@ class TestDataDirectory : public QObject {
   void fresh_directory_gets_everything();
   void reopened_directory_keeps_its_identity();
   void only_one_owner();
+  void leftovers_of_a_crash_are_removed();
   void other_network_is_refused_and_both_are_named();
   void newer_addresses_are_taken_over();
   void newer_format_is_left_alone();
@@ -169,6 +170,16 @@ void TestDataDirectory::only_one_owner() {
   QCOMPARE(second.error().code, ErrorCode::Busy);
   const std::string pid = std::to_string(QCoreApplication::applicationPid());
   QVERIFY2(second.error().message.find(pid) != std::string::npos, second.error().message.c_str());
+}
+
+void TestDataDirectory::leftovers_of_a_crash_are_removed() {
+  QVERIFY(open().ok());
+  const std::string left = "/wallet.keystore.tmp-0123456789abcdef";
+  for (const char* folder : {"", "/data", "/checkpoints"})
+    QVERIFY(files_.open_write(options_.path + folder + left, false).ok());
+  QVERIFY(open().ok());
+  for (const char* folder : {"", "/data", "/checkpoints"})
+    QVERIFY(!files_.exists(options_.path + folder + left));
 }
 
 void TestDataDirectory::other_network_is_refused_and_both_are_named() {

@@ -1,6 +1,7 @@
 // A control service over a FakeNode on the real loopback interface, with its files in a temporary folder.
 #pragma once
 
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <proto/control.grpc.pb.h>
@@ -100,16 +101,51 @@ struct ControlFixture {
     return *found;
   }
 
-  // A client without manners, for what RemoteNode never does.
-  std::unique_ptr<wire::Control::Stub> raw() const {
+  std::shared_ptr<grpc::Channel> channel() const {
     grpc::SslCredentialsOptions tls;
     tls.pem_root_certs = file().certificate;
     grpc::ChannelArguments arguments;
     arguments.SetSslTargetNameOverride("neuroshard-control");
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    return wire::Control::NewStub(
-        grpc::CreateCustomChannel("ipv4:" + file().address, grpc::SslCredentials(tls), arguments));
+    return grpc::CreateCustomChannel("ipv4:" + file().address, grpc::SslCredentials(tls), arguments);
+  }
+
+  // A client without manners, for what RemoteNode never does.
+  std::unique_ptr<wire::Control::Stub> raw() const { return wire::Control::NewStub(channel()); }
+
+  // A call by its name with an empty request; waits for the first answer or the end. An empty cookie is none.
+  grpc::Status call_without_message(const std::string& method, const std::string& cookie) const {
+    const std::shared_ptr<grpc::Channel> to = channel();
+    grpc::GenericStub stub(to);
+    grpc::CompletionQueue queue;
+    const auto wait = [&queue] {
+      void* tag = nullptr;
+      bool ok = false;
+      return queue.Next(&tag, &ok) && ok;
+    };
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    if (!cookie.empty()) context.AddMetadata("neuroshard-cookie", cookie);
+    context.AddMetadata("neuroshard-control", "1.0");
+    const auto call = stub.PrepareCall(
+        &context, "/" + std::string(wire::Control::service_full_name()) + "/" + method, &queue);
+    call->StartCall(nullptr);
+    wait();
+    const grpc::Slice empty("", 0);
+    const grpc::ByteBuffer nothing(&empty, 1);
+    grpc::ByteBuffer answer;
+    call->WriteLast(nothing, grpc::WriteOptions(), nullptr);
+    wait();
+    call->Read(&answer, nullptr);
+    if (wait()) context.TryCancel();  // a stream has begun
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    wait();
+    queue.Shutdown();
+    while (wait()) {
+    }
+    return status;
   }
   void sign(grpc::ClientContext* context) const {
     context->AddMetadata("neuroshard-cookie", file().cookie);

@@ -1,5 +1,7 @@
 // Steering a core from another machine: off by default, by invitation only, gone when taken back.
 #include <QFile>
+#include <QRegularExpression>
+#include <QSet>
 #include <QTcpSocket>
 #include <QtTest>
 
@@ -33,7 +35,15 @@ class TestRemoteAccess : public QObject {
   void damaged_records_are_refused();
   void record_open_to_others_is_not_believed();
   void invitations_are_counted_and_named_within_bounds();
+  void record_without_scope_permits_everything_and_expires();
+  void invitation_lasts_a_day_to_a_year_data();
+  void invitation_lasts_a_day_to_a_year();
+  void expired_invitations_make_room();
   void invited_program_sees_and_steers();
+  void looking_only();
+  void every_call_has_a_scope();
+  void expired_it_ends_at_once();
+  void expired_invitation_opens_no_port();
   void invitation_lasts_over_a_restart_of_the_core();
   void taken_back_it_ends_at_once();
   void strangers_are_refused();
@@ -41,7 +51,7 @@ class TestRemoteAccess : public QObject {
 
  private:
   // Makes an invitation to a port of its own, before the core starts.
-  void invite_and_start();
+  void invite_and_start(control::Scope scope = control::Scope::Steer);
   void save(const control::RemoteAccess& access) {
     const auto saved = control::save_remote_access(*fixture_->files, fixture_->data(), access);
     QVERIFY2(saved.ok(), saved.ok() ? "" : saved.error().describe().c_str());
@@ -67,13 +77,14 @@ void TestRemoteAccess::init() {
   QVERIFY(QDir().mkpath(QString::fromStdString(fixture_->data())));
 }
 
-void TestRemoteAccess::invite_and_start() {
+void TestRemoteAccess::invite_and_start(control::Scope scope) {
   auto access = control::make_remote_access({platform::IpAddress::v4(127, 0, 0, 1), free_port()},
                                             fixture_->clock.wall_now());
   QVERIFY(access.ok());
   access_ = std::move(*access);
-  const auto file = control::invite(access_, "laptop", platform::to_text(access_.listen), fixture_->data(),
-                                    fixture_->entropy, fixture_->clock.wall_now());
+  const auto file = control::invite(
+      access_, {"laptop", platform::to_text(access_.listen), scope, control::default_invitation_life},
+      fixture_->data(), fixture_->entropy, fixture_->clock.wall_now());
   QVERIFY(file.ok());
   write_invitation(*file);
   save(access_);
@@ -89,8 +100,8 @@ void TestRemoteAccess::off_by_default() {
 void TestRemoteAccess::record_is_read_back_as_written() {
   auto access = control::make_remote_access(any_port_is_fine, fixture_->clock.wall_now());
   QVERIFY(access.ok());
-  const auto file = control::invite(*access, "a \"name\"", "host.lan:9", "/d", fixture_->entropy,
-                                    fixture_->clock.wall_now());
+  const auto file = control::invite(*access, {.name = "a \"name\"", .address = "host.lan:9"}, "/d",
+                                    fixture_->entropy, fixture_->clock.wall_now());
   QVERIFY(file.ok());
   save(*access);
   const auto read = control::load_remote_access(fixture_->data());
@@ -112,6 +123,10 @@ void TestRemoteAccess::damaged_records_are_refused_data() {
   QTest::newRow("no key") << R"({"listen":"1.2.3.4:5","certificate":"c","invitations":[]})";
   QTest::newRow("invitation of a number")
       << R"({"listen":"1.2.3.4:5","certificate":"c","key":"k","invitations":[7]})";
+  QTest::newRow("unknown scope")
+      << QString(
+             R"({"listen":"1.2.3.4:5","certificate":"c","key":"k","invitations":[{"id":"01234567","scope":"all","cookie_sha256":"%1"}]})")
+             .arg(QString(64, 'a'));
   QTest::newRow("invitation without a hash")
       << R"({"listen":"1.2.3.4:5","certificate":"c","key":"k","invitations":[{"id":"01234567","name":""}]})";
 }
@@ -137,13 +152,136 @@ void TestRemoteAccess::invitations_are_counted_and_named_within_bounds() {
   auto access = control::make_remote_access(any_port_is_fine, fixture_->clock.wall_now());
   QVERIFY(access.ok());
   const auto more = [&](const std::string& name) {
-    return control::invite(*access, name, "h:1", "/d", fixture_->entropy, fixture_->clock.wall_now());
+    return control::invite(*access, {.name = name, .address = "h:1"}, "/d", fixture_->entropy,
+                           fixture_->clock.wall_now());
   };
   QCOMPARE(more(std::string(control::max_invitation_name + 1, 'x')).error().code, ErrorCode::InvalidArgument);
   for (std::size_t i = 0; i < control::max_invitations; ++i) QVERIFY(more("x").ok());
   QCOMPARE(more("x").error().code, ErrorCode::Exhausted);
   QVERIFY(control::parse_remote_access(control::format_remote_access(*access)).ok());
   QVERIFY(control::format_remote_access(*access).size() < control::max_remote_access_bytes);
+}
+
+void TestRemoteAccess::record_without_scope_permits_everything_and_expires() {
+  const std::string hash(64, 'a');
+  const auto read = control::parse_remote_access(
+      R"({"listen":"1.2.3.4:5","certificate":"c","key":"k","invitations":[{"id":"01234567","name":"","made":1000,)"
+      R"("cookie_sha256":")" +
+      hash + "\"}]}");
+  QVERIFY(read.ok());
+  const control::Invitation& old = read->invitations.at(0);
+  QCOMPARE(old.scope, control::Scope::Steer);
+  QCOMPARE(old.expires - old.made, Duration(control::default_invitation_life));
+  QVERIFY(!old.expired(old.expires - std::chrono::seconds(1)) && old.expired(old.expires));
+}
+
+void TestRemoteAccess::invitation_lasts_a_day_to_a_year_data() {
+  QTest::addColumn<int>("days");
+  QTest::addColumn<bool>("permitted");
+  QTest::newRow("none") << 0 << false;
+  QTest::newRow("negative") << -1 << false;
+  QTest::newRow("a day") << 1 << true;
+  QTest::newRow("a year") << 365 << true;
+  QTest::newRow("longer") << 366 << false;
+}
+
+void TestRemoteAccess::invitation_lasts_a_day_to_a_year() {
+  QFETCH(int, days);
+  QFETCH(bool, permitted);
+  auto access = control::make_remote_access(any_port_is_fine, fixture_->clock.wall_now());
+  QVERIFY(access.ok());
+  const auto file = control::invite(*access, {.name = "", .address = "h:1", .life = std::chrono::days(days)},
+                                    "/d", fixture_->entropy, fixture_->clock.wall_now());
+  QCOMPARE(file.ok(), permitted);
+  QCOMPARE(access->invitations.size(), std::size_t{permitted ? 1u : 0u});
+  if (!permitted) QCOMPARE(file.error().code, ErrorCode::InvalidArgument);
+}
+
+void TestRemoteAccess::expired_invitations_make_room() {
+  const WallTime now = fixture_->clock.wall_now();
+  auto access = control::make_remote_access(any_port_is_fine, now);
+  QVERIFY(access.ok());
+  const auto more = [&](WallTime at) {
+    return control::invite(*access, {.name = "", .address = "h:1", .life = std::chrono::days(1)}, "/d",
+                           fixture_->entropy, at);
+  };
+  for (std::size_t i = 0; i < control::max_invitations; ++i) QVERIFY(more(now).ok());
+  QVERIFY(!more(now + std::chrono::hours(23)).ok());
+  QVERIFY(more(now + std::chrono::hours(24)).ok());
+  QCOMPARE(access->invitations.size(), std::size_t{1});
+}
+
+void TestRemoteAccess::looking_only() {
+  invite_and_start(control::Scope::Look);
+  const auto remote = control::connect(remote_options());
+  QVERIFY(remote->wait_connected(std::chrono::seconds(20), {}).ok());
+  const auto can = [](const control::RemoteNode& node) {
+    const auto all = node.link().capabilities;
+    return std::find(all.begin(), all.end(), "steer") != all.end();
+  };
+  QVERIFY(!can(*remote));
+  QVERIFY(can(*fixture_->connect()));
+  const bool before = fixture_->node.snapshot()->contributing;
+  Events events(*remote);
+  const auto id = remote->set_contributing(!before);
+  QVERIFY(id.ok());
+  const auto done = events.done(*id);
+  QVERIFY(done && done->error);
+  QCOMPARE(done->error->code, ErrorCode::Denied);
+  QVERIFY2(done->error->message.find("--scope steer") != std::string::npos, done->error->message.c_str());
+  QCOMPARE(fixture_->node.snapshot()->contributing, before);
+  QCOMPARE(remote->link().state, control::LinkState::Connected);  // it still sees
+}
+
+// Every rpc of the protocol, called without a message: nobody without a cookie gets anywhere, and an invitation
+// to look gets to the calls that are named here. A new call has to be named, or this fails.
+void TestRemoteAccess::every_call_has_a_scope() {
+  const QSet<QString> look{"Hello",         "Watch",        "QuerySeries", "QueryLogs",    "QueryCheckpoints",
+                           "QuerySettings", "QueryPrune",   "QuerySlots",  "QueryExperts", "QueryData",
+                           "QueryTokens",   "QueryNetwork", "QueryRounds"};
+  const QSet<QString> steer{
+      "Command", "Run", "Cancel", "ReportSession", "TestReachability", "QueryInvitation", "ContinueNetwork"};
+  QFile proto(NS_CONTROL_PROTO);
+  QVERIFY(proto.open(QIODevice::ReadOnly));
+  static const QRegularExpression rpc("^\\s*rpc (\\w+)\\(", QRegularExpression::MultilineOption);
+  QSet<QString> all;
+  const QString text = QString::fromUtf8(proto.readAll());
+  for (auto match = rpc.globalMatch(text); match.hasNext();) all << match.next().captured(1);
+  QCOMPARE(all, look + steer);
+
+  invite_and_start(control::Scope::Look);
+  const std::string cookie = control::read_control_file(remote_options().control_file)->cookie;
+  const auto denied = [&](const QString& name, const std::string& with) {
+    return fixture_->call_without_message(name.toStdString(), with).error_code() ==
+           grpc::StatusCode::PERMISSION_DENIED;
+  };
+  for (const QString& name : all) {
+    QVERIFY2(denied(name, ""), qPrintable(name));
+    QVERIFY2(denied(name, std::string(cookie.size(), '0')), qPrintable(name));
+    QVERIFY2(denied(name, cookie) == steer.contains(name), qPrintable(name));
+    QVERIFY2(!denied(name, fixture_->file().cookie), qPrintable(name));
+  }
+}
+
+void TestRemoteAccess::expired_it_ends_at_once() {
+  invite_and_start();
+  const auto remote = control::connect(remote_options());
+  QVERIFY(remote->wait_connected(std::chrono::seconds(20), {}).ok());
+  access_.invitations[0].expires = fixture_->clock.wall_now();
+  save(access_);
+  QVERIFY(until([&] { return remote->link().state == control::LinkState::Refused; }));
+  QCOMPARE(remote->link().error->code, ErrorCode::Denied);
+  QVERIFY2(remote->link().error->message.find("expired") != std::string::npos,
+           remote->link().error->message.c_str());
+}
+
+void TestRemoteAccess::expired_invitation_opens_no_port() {
+  invite_and_start();
+  fixture_->server.reset();
+  access_.invitations[0].expires = fixture_->clock.wall_now();
+  save(access_);
+  QVERIFY(fixture_->start().ok());
+  QCOMPARE(fixture_->server->remote_address(), std::string());
 }
 
 void TestRemoteAccess::invited_program_sees_and_steers() {

@@ -1,5 +1,11 @@
 // Ed25519 with domain separation, against signatures made with Python's "cryptography" package.
+#include <sys/resource.h>
+
+#include <QFile>
 #include <QtTest>
+#include <cstdio>
+#include <memory>
+#include <vector>
 
 #include "core/crypto/keys.h"
 #include "core/crypto/wallet_secret.h"
@@ -18,6 +24,7 @@ class TestKeys : public QObject {
   void a_moved_key_signs_and_leaves_nothing_behind();
   void ids_are_derived_from_the_public_key();
   void system_entropy_does_not_repeat();
+  void secret_is_locked_and_not_dumped();
 };
 
 namespace {
@@ -28,6 +35,20 @@ KeyPair about_wallet() {
              "about")
       .value()
       .key();
+}
+
+// The flags that the kernel keeps for the page of this address ("lo": locked, "dd": not in a core dump).
+QList<QByteArray> page_flags(const void* address) {
+  QFile maps("/proc/self/smaps");
+  if (!maps.open(QIODevice::ReadOnly)) return {};
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  bool inside = false;
+  for (const QByteArray& line : maps.readAll().split('\n')) {
+    unsigned long from = 0, to = 0;
+    if (std::sscanf(line.constData(), "%lx-%lx ", &from, &to) == 2) inside = wanted >= from && wanted < to;
+    if (inside && line.startsWith("VmFlags:")) return line.mid(8).simplified().split(' ');
+  }
+  return {};
 }
 
 Bytes counted(std::size_t n) {
@@ -105,6 +126,22 @@ void TestKeys::system_entropy_does_not_repeat() {
   entropy.fill(b);
   QVERIFY(a != b);
   QVERIFY(a != Hash256{});
+}
+
+void TestKeys::secret_is_locked_and_not_dumped() {
+  const Secret secret = Secret::copy_of("twelve words");
+  const QList<QByteArray> flags = page_flags(secret.bytes().data());
+  if (flags.isEmpty()) QSKIP("this system does not tell about a page");
+  QVERIFY(flags.contains("dd"));
+  rlimit limit{};
+  QCOMPARE(::getrlimit(RLIMIT_MEMLOCK, &limit), 0);
+  if (limit.rlim_cur >= 64u << 10) QVERIFY(flags.contains("lo"));
+  const auto ordinary = std::make_unique<char[]>(100);
+  QVERIFY(!page_flags(ordinary.get()).contains("dd"));
+  // Beyond the limit of locked memory a secret is still one.
+  std::vector<Secret> many;
+  for (int i = 0; i < 3000; ++i) many.push_back(Secret::copy_of("x"));
+  QCOMPARE(many.back().text(), std::string_view("x"));
 }
 
 NS_TEST(TestKeys)

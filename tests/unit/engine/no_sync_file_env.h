@@ -23,6 +23,9 @@ class NoSyncFileEnv final : public storage::FileEnv {
   Expected<std::unique_ptr<storage::WritableFile>> open_append(const std::string& path) override {
     return wrap(posix_->open_append(path));
   }
+  std::size_t remove_leftovers(const std::string& folder, storage::LeftoverScope scope) override {
+    return posix_->remove_leftovers(folder, scope);
+  }
   Expected<void> rename(const std::string& from, const std::string& to) override {
     return posix_->rename(from, to);
   }

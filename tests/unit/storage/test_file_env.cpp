@@ -1,7 +1,9 @@
 // The file environment: whole or old content only, clear errors, and the fault injectors that other tests
 // stand on.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <QTemporaryDir>
@@ -186,12 +188,113 @@ class TestFileEnv : public QObject {
     QCOMPARE(text_of(disk, "/file"), std::string());
   }
 
+  // Another user who may write into the folder lays a link where a program is expected to write.
+  void planted_links_and_files_are_left_alone() {
+    const std::string victim = root_ + "/victim", target = root_ + "/target";
+    QVERIFY(write_file_atomic(*env_, victim, as_bytes("mine")).ok());
+    QCOMPARE(::symlink(victim.c_str(), (target + ".tmp").c_str()), 0);
+    QVERIFY(write_file_atomic(*env_, target, as_bytes("new")).ok());
+    QCOMPARE(text_of(*env_, victim), std::string("mine"));
+    QCOMPARE(text_of(*env_, target), std::string("new"));
+    // A link under the final name is replaced, not followed.
+    QVERIFY(env_->remove_file(target).ok());
+    QCOMPARE(::symlink(victim.c_str(), target.c_str()), 0);
+    for (const auto& refused :
+         {env_->open_write(target).error(), env_->open_append(target).error(),
+          env_->open_write_large(target, {.bytes = 9}).error(), env_->open_existing(target).error()}) {
+      QCOMPARE(refused.code, ErrorCode::Denied);
+      QVERIFY2(refused.message.find("symbolic link") != std::string::npos, refused.message.c_str());
+    }
+    QVERIFY(write_file_atomic(*env_, target, as_bytes("whole")).ok());
+    QCOMPARE(text_of(*env_, target), std::string("whole"));
+    QCOMPARE(text_of(*env_, victim), std::string("mine"));
+  }
+
+  void temporary_files_are_new_and_private() {
+    const auto first = env_->open_temporary(root_ + "/f", {.bytes = 10}).value();
+    const auto second = env_->open_temporary(root_ + "/f", {.bytes = 10}).value();
+    QVERIFY(first.path != second.path);
+    struct stat info {};
+    QCOMPARE(::lstat(first.path.c_str(), &info), 0);
+    QCOMPARE(info.st_mode & 0777u, 0600u);
+  }
+
+  void leftovers_go_once_their_writer_is_dead() {
+    QVERIFY(env_->create_directories(root_ + "/below").ok());
+    int ready[2];
+    QCOMPARE(::pipe(ready), 0);
+    const pid_t writer = ::fork();
+    if (writer == 0) {  // killed with its files open
+      const auto here = env_->open_temporary(root_ + "/a", {.bytes = 4});
+      const auto there = env_->open_temporary(root_ + "/below/b", {.bytes = 4});
+      const bool written = here.ok() && there.ok() && here->file->append(as_bytes("half")).ok();
+      static_cast<void>(::write(ready[1], written ? "1" : "0", 1));
+      ::pause();
+    }
+    char made = '0';
+    QCOMPARE(::read(ready[0], &made, 1), ssize_t{1});
+    QCOMPARE(made, '1');
+    QCOMPARE(env_->remove_leftovers(root_, LeftoverScope::Tree), std::size_t{0});  // it lives
+    ::kill(writer, SIGKILL);
+    QCOMPARE(::waitpid(writer, nullptr, 0), writer);
+    ::close(ready[0]);
+    ::close(ready[1]);
+    QCOMPARE(env_->list(root_).value().size(), std::size_t{2});
+    QCOMPARE(env_->remove_leftovers(root_, LeftoverScope::Folder), std::size_t{1});
+    QCOMPARE(env_->list(root_ + "/below").value().size(), std::size_t{1});
+    QCOMPARE(env_->remove_leftovers(root_, LeftoverScope::Tree), std::size_t{1});
+    QCOMPARE(env_->list(root_ + "/below").value().size(), std::size_t{0});
+  }
+
+  void only_leftovers_are_removed() {
+    const std::string tail = ".tmp-0123456789abcdef";
+    const std::vector<std::string> kept{"notes.tmp", "notes.tmp-0123", "notes.tmp-0123456789ABCDEF",
+                                        "notes" + tail + ".txt", tail};
+    for (const std::string& name : kept) QVERIFY(env_->open_write(root_ + "/" + name).ok());
+    QVERIFY(env_->create_directories(root_ + "/folder" + tail).ok());
+    QCOMPARE(::symlink((root_ + "/notes.tmp").c_str(), (root_ + "/link" + tail).c_str()), 0);
+    QVERIFY(env_->open_write(root_ + "/file" + tail).ok());
+    QCOMPARE(env_->remove_leftovers(root_, LeftoverScope::Tree), std::size_t{1});
+    QVERIFY(!env_->exists(root_ + "/file" + tail));
+    QCOMPARE(env_->list(root_).value().size(), kept.size() + 2);
+    QCOMPARE(env_->remove_leftovers(root_ + "/nowhere", LeftoverScope::Tree), std::size_t{0});
+  }
+
+  void replaced_secret_is_overwritten() {
+    const std::string path = root_ + "/secret";
+    QVERIFY(write_file_atomic(*env_, path, as_bytes("the old secret")).ok());
+    const auto former = env_->open_read(path).value();
+    const auto done = replace_secret_file(*env_, path, as_bytes("sealed"));
+    QVERIFY(done.ok() && done->ok());
+    Bytes now(14, 'x');
+    QVERIFY(former->read_at(0, now).ok());
+    QCOMPARE(now, Bytes(14, 0));
+    QCOMPARE(text_of(*env_, path), std::string("sealed"));
+    // A second name is somebody's choice: the file is replaced, its content stays.
+    QCOMPARE(::link(path.c_str(), (root_ + "/other").c_str()), 0);
+    const auto linked = replace_secret_file(*env_, path, as_bytes("third"));
+    QVERIFY(linked.ok() && !linked->ok());
+    QCOMPARE(linked->error().code, ErrorCode::Denied);
+    QCOMPARE(text_of(*env_, path), std::string("third"));
+    QCOMPARE(text_of(*env_, root_ + "/other"), std::string("sealed"));
+  }
+
+  // The new content is on the disk before the old one is touched.
+  void failed_replacement_keeps_the_old_secret() {
+    const std::string path = root_ + "/d/secret";
+    QVERIFY(env_->create_directories(root_ + "/d").ok());
+    QVERIFY(write_file_atomic(*env_, path, as_bytes("old")).ok());
+    FaultFileEnv full(*env_, {.room_bytes = 3});
+    QCOMPARE(replace_secret_file(full, path, as_bytes("12345")).error().code, ErrorCode::Exhausted);
+    QCOMPARE(text_of(*env_, path), std::string("old"));
+  }
+
   void fault_injection() {
     MemoryFileEnv disk;
     FaultFileEnv full(disk, {.room_bytes = 3});
     QCOMPARE(write_file_atomic(full, "/f", as_bytes("12345")).error().code, ErrorCode::Exhausted);
     QVERIFY(!disk.exists("/f"));
-    QVERIFY(!disk.exists("/f.tmp"));
+    QVERIFY(disk.list("/").value().empty());
     FaultFileEnv read_only(disk, {.read_only = true});
     QCOMPARE(write_file_atomic(read_only, "/f", as_bytes("1")).error().code, ErrorCode::Denied);
     FaultFileEnv once(disk, {.fail_at = 1});

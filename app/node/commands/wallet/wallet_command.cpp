@@ -174,19 +174,30 @@ Expected<WalletSecret> read_wallet(CommandContext& context, const WalletFlags& f
   return backup.unlock(passphrase.bytes());
 }
 
+// A wallet that nobody may have a backup of is never lost: another wallet than the new one stays, under
+// another name. The same wallet is in the new file.
+Expected<void> replace_wallet(CommandContext& context, const WalletFile& file, const Keystore& keystore) {
+  NS_ASSIGN_OR_RETURN(Bytes read, storage::read_file(context.files, file.path(), crypto::max_keystore_bytes));
+  const Secret old = Secret::copy_of(read);
+  crypto::wipe(read);
+  const auto before = Keystore::decode(old.bytes());
+  if (before.ok() && before->public_key() == keystore.public_key()) return file.replace(*before, keystore);
+  const std::string kept = fmt::format("{}.old-{}", file.path(), to_unix_ms(context.clock.wall_now()));
+  NS_RETURN_IF_ERROR(storage::write_file_atomic(context.files, kept, old.bytes()));
+  const bool open = before.ok() && before->protection() == Protection::None;
+  context.output.note(fmt::format("The previous wallet is kept as {}{}", kept,
+                                  open ? ". It is not protected: with a backup of it, remove the file with "
+                                         "\"shred -u\""
+                                       : ""));
+  return before.ok() ? file.replace(*before, keystore) : file.write(keystore);
+}
+
 Expected<void> restore_wallet(CommandContext& context, const WalletFile& file, const WalletFlags& flags) {
   NS_ASSIGN_OR_RETURN(const platform::DirectoryLock lock, file.lock_directory());
   if (file.exists() && !flags.replace) return exists_already(file);
   NS_ASSIGN_OR_RETURN(const WalletSecret secret, read_wallet(context, flags));
   NS_ASSIGN_OR_RETURN(const Keystore keystore, file.seal(secret, flags.lock, context.clock.wall_now()));
-  if (file.exists()) {
-    const std::string kept = fmt::format("{}.old-{}", file.path(), to_unix_ms(context.clock.wall_now()));
-    NS_ASSIGN_OR_RETURN(const Bytes old,
-                        storage::read_file(context.files, file.path(), crypto::max_keystore_bytes));
-    NS_RETURN_IF_ERROR(storage::write_file_atomic(context.files, kept, old));
-    context.output.note(fmt::format("The previous wallet is kept as {}", kept));
-  }
-  NS_RETURN_IF_ERROR(file.write(keystore));
+  NS_RETURN_IF_ERROR(file.exists() ? replace_wallet(context, file, keystore) : file.write(keystore));
   report(context, file, keystore);
   return {};
 }
@@ -201,7 +212,7 @@ Expected<void> protect_wallet(CommandContext& context, const WalletFile& file, c
   NS_ASSIGN_OR_RETURN(const WalletSecret secret,
                       file.unlock(before, only_old ? flags.lock.passphrase_file : old_passphrase_file));
   NS_ASSIGN_OR_RETURN(const Keystore after, file.seal(secret, flags.lock, before.created()));
-  NS_RETURN_IF_ERROR(file.write(after));
+  NS_RETURN_IF_ERROR(file.replace(before, after));
   file.forget_key(before);
   report(context, file, after);
   return {};

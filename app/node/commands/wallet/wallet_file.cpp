@@ -83,6 +83,29 @@ Expected<void> WalletFile::write(const Keystore& keystore) const {
   return storage::write_file_atomic(context_.files, path(), bytes.bytes());
 }
 
+Expected<void> WalletFile::replace(const Keystore& before, const Keystore& after) const {
+  if (before.protection() != Protection::None) return write(after);
+  const Secret bytes = after.encode();
+  NS_ASSIGN_OR_RETURN(const Expected<void> overwritten,
+                      storage::replace_secret_file(context_.files, path(), bytes.bytes()));
+  if (overwritten.ok()) {
+    context_.output.note(
+        "The former file was not protected and is overwritten. An SSD, a copy-on-write file system (btrfs, "
+        "ZFS, "
+        "APFS), a snapshot or a backup of this disk may still hold its secret.");
+  } else {
+    context_.output.note("The former file was not protected and is NOT overwritten: " +
+                         overwritten.error().message + ". Its secret may still be on the disk.");
+  }
+  context_.output.note(
+      "If somebody else could read this disk, move to a new wallet: \"neuroshardd wallet create --protection "
+      "passphrase --data-dir NEW-FOLDER\" shows new words, \"neuroshardd wallet restore --replace "
+      "--protection "
+      "passphrase\" puts them here, and \"neuroshardd wallet delegate\" lets this node work for that "
+      "wallet.");
+  return {};
+}
+
 void WalletFile::forget_key(const Keystore& keystore) const {
   if (keystore.protection() != Protection::Keychain) return;
   const auto removed = keychain_.remove(keystore.keychain_item());

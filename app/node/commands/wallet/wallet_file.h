@@ -38,6 +38,9 @@ class WalletFile {
                                   WallTime created) const;
   // Atomic, 0600.
   Expected<void> write(const crypto::Keystore& keystore) const;
+  // As write(), in place of `before`; overwrites the former file when it was not protected, and tells the user
+  // what the disk may still hold.
+  Expected<void> replace(const crypto::Keystore& before, const crypto::Keystore& after) const;
   // Drops the key of a keystore that is no longer used; failing is harmless and silent.
   void forget_key(const crypto::Keystore& keystore) const;
 
