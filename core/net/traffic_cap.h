@@ -5,10 +5,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/expected.h"
-#include "core/storage/file_env.h"
+#include "core/storage/period_count.h"
 
 namespace neuroshard::net {
 
@@ -19,9 +20,7 @@ class TrafficCap {
   static Expected<TrafficCap> open(storage::FileEnv& files, std::string path, std::uint64_t limit,
                                    WallTime now);
 
-  // Counts what was transferred. The file is written ahead in pieces of 16 MiB, so a kill counts less than
-  // one piece too much and never too little. An error: the count holds in memory and is written with the next
-  // piece.
+  // Counts what was transferred.  Errors: as PeriodCount::add().
   Expected<void> count(std::uint64_t bytes, WallTime now);
   // Writes the exact count; at a clean stop.
   Expected<void> save(WallTime now);
@@ -34,17 +33,10 @@ class TrafficCap {
   static WallTime next_month(WallTime now);
 
  private:
-  TrafficCap(storage::FileEnv& files, std::string path, std::uint64_t limit)
-      : files_(&files), path_(std::move(path)), limit_(limit) {}
-  void roll(WallTime now);
-  Expected<void> write(std::uint64_t value);
+  TrafficCap(storage::PeriodCount count, std::uint64_t limit) : count_(std::move(count)), limit_(limit) {}
 
-  storage::FileEnv* files_;
-  std::string path_;
+  storage::PeriodCount count_;  // a month: 12 · year + month − 1
   std::uint64_t limit_;
-  std::int32_t month_ = 0;  // 12 · year + month − 1
-  std::uint64_t used_ = 0;
-  std::uint64_t written_ = 0;  // the count in the file
 };
 
 }  // namespace neuroshard::net
