@@ -6,6 +6,8 @@
 #include <QMessageBox>
 #include <QPushButton>
 
+#include "ui/text/format.h"
+
 namespace neuroshard::gui {
 
 LinkController::LinkController(Parts parts, QString default_data)
@@ -55,6 +57,21 @@ void LinkController::read_invitation(const QString& text) {
       });
 }
 
+namespace {
+
+// Empty: the network has no rounds.
+QString round_words(const QJsonObject& round) {
+  if (round.isEmpty()) return {};
+  const auto bytes = [&](const char* what) {
+    return ui::Format::bytes(static_cast<std::uint64_t>(round[QLatin1String(what)].toInteger()));
+  };
+  return LinkController::tr("A round of %L1 members: at most %2 written to the disk, %3 sent, %4 received\n")
+      .arg(round["members"].toInteger())
+      .arg(bytes("written_bytes"), bytes("sent_bytes"), bytes("received_bytes"));
+}
+
+}  // namespace
+
 void LinkController::ask_to_join(const QString& text, const QJsonObject& profile) {
   const QJsonObject consensus = profile["consensus"].toObject();
   const QString name = consensus["name"].toString();
@@ -63,11 +80,12 @@ void LinkController::ask_to_join(const QString& text, const QJsonObject& profile
   QMessageBox question(
       QMessageBox::Question, tr("Join the network “%1”?").arg(name),
       tr("A link invites this computer to the network “%1”. Join only if you know the sender.\n\n"
-         "Network: %2\nModel: %L3 parameters\nPublisher: %4\nData folder: %5\n\n"
+         "Network: %2\nModel: %L3 parameters\nPublisher: %4\nData folder: %5\n%6\n"
          "Your current data stays as it is. To return to it, choose “Use another data folder…”.")
           .arg(name, profile["network_id"].toString())
           .arg(profile["parameters"].toInteger())
-          .arg(publisher == "none" ? tr("none; nobody vouches for its addresses") : publisher, folder),
+          .arg(publisher == "none" ? tr("none; nobody vouches for its addresses") : publisher, folder,
+               round_words(profile["round"].toObject())),
       QMessageBox::Cancel, &parts_.window);
   question.setObjectName("linkQuestion");
   question.setTextFormat(Qt::PlainText);

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
+#include "core/storage/period_count.h"
+
 namespace neuroshard::checkpoint {
 namespace {
 
 constexpr std::int64_t day_ms = 24 * 60 * 60 * 1000;
-
-std::int64_t day_of(WallTime wall) {
-  const std::int64_t ms = wall.time_since_epoch().count();
-  return ms / day_ms - (ms % day_ms < 0 ? 1 : 0);
-}
 
 }  // namespace
 
@@ -20,9 +17,14 @@ void SavePolicy::start(std::uint64_t step, MonotonicTime now) {
 }
 
 DailyWrites SavePolicy::written(WallTime wall) const {
-  const std::int64_t today = day_of(wall);
+  const std::int64_t today = storage::utc_day(wall);
   // A clock set back keeps the count of the later day: the budget is never given twice.
   return written_.day >= today ? written_ : DailyWrites{today, 0};
+}
+
+void SavePolicy::set_written(DailyWrites all, WallTime wall) {
+  written_ = written(wall);
+  if (all.day == written_.day) written_.bytes = std::max(written_.bytes, all.bytes);
 }
 
 bool SavePolicy::due(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes) const {
@@ -44,7 +46,8 @@ bool SavePolicy::time_and_budget(Duration minimum_interval, MonotonicTime now, W
     const std::uint64_t left = options_.daily_write_bytes - used;
     if (save_bytes > left) return false;
     if (used > options_.daily_write_bytes / 2) {
-      const auto rest_ms = static_cast<double>((day_of(wall) + 1) * day_ms - wall.time_since_epoch().count());
+      const auto rest_ms = static_cast<double>((std::int64_t{storage::utc_day(wall)} + 1) * day_ms -
+                                               wall.time_since_epoch().count());
       interval =
           std::max(interval, rest_ms / 1000.0 * static_cast<double>(save_bytes) / static_cast<double>(left));
     }

@@ -34,6 +34,8 @@ class SavePolicy {
   bool due_after_sync(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes) const;
   // A save started. The writes of the day, this one included: for its manifest.
   DailyWrites saving(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes);
+  // Others write, too: so many bytes in all on this day, if that is more than is known.
+  void set_written(DailyWrites all, WallTime wall);
   // Written today, and the budget; for people.
   DailyWrites written(WallTime wall) const;
   const SavePolicyOptions& options() const { return options_; }

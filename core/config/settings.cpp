@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/base/week_hours.h"
+#include "core/config/former_names.h"
 #include "core/contribute/rules.h"
 #include "core/platform/socket/resolve.h"
 
@@ -30,7 +31,10 @@ constexpr std::array<SettingInfo, setting_count> table{{
     {S::MemoryLimit, "memory_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
      "memory of the whole process, kept within 5 %; 0 = no limit", "Memory", "Limits", "B", false},
     {S::DiskLimit, "disk_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
-     "disk space for data and checkpoints; 0 = no limit", "Disk space", "Limits", "B", false},
+     "disk space for data, checkpoints and rounds: the next checkpoint deletes older ones above it, and "
+     "rounds pause; "
+     "0 = no limit",
+     "Disk space", "Limits", "B", false},
     {S::Device, "device", T::Choice, K::Setting, 0, 0, "cpu", "cpu", "device that computes", "Device",
      "Advanced", "", true},
     {S::Precision, "precision", T::Choice, K::Setting, 0, 0, "auto", "auto|fp32|bf16",
@@ -46,9 +50,11 @@ constexpr std::array<SettingInfo, setting_count> table{{
     {S::CheckpointKeepLast, "checkpoint_keep_last", T::Integer, K::Setting, 1, 10'000, "3", "",
      "newest checkpoints to keep, beside the best and the pinned ones", "Checkpoints to keep", "Storage", "",
      true},
-    {S::CheckpointDailyWriteBudget, "checkpoint_daily_write_budget", T::Bytes, K::Limit, 0, max_bytes,
-     "50GiB", "", "bytes that automatic checkpoints may write per day; 0 = no limit", "Daily writes",
-     "Storage", "B", false},
+    {S::CheckpointDailyWriteBudget, "daily_write_budget", T::Bytes, K::Limit, 0, max_bytes, "50GiB", "",
+     "bytes that automatic checkpoints and rounds may write per day: then checkpoints wait, and rounds "
+     "pause; 0 = no "
+     "limit",
+     "Daily writes", "Storage", "B", false},
     {S::EvalIntervalSteps, "eval_interval_steps", T::Integer, K::Setting, 0, 1'000'000, "100", "",
      "steps between two evaluations on held-out text; 0 = never", "Steps between evaluations", "Training", "",
      false},
@@ -313,6 +319,8 @@ const SettingInfo& setting_info(Setting id) {
 }
 
 Expected<Setting> find_setting(std::string_view name) {
+  for (const FormerName& former : former_names)
+    if (name == former.name) return former.id;
   const SettingInfo* nearest = table.data();
   std::size_t least = std::numeric_limits<std::size_t>::max();
   const std::string_view head = name.substr(0, 64);  // a bound on the work for nonsense
@@ -334,10 +342,18 @@ std::string flag_name(const SettingInfo& info) {
   return name;
 }
 
-std::string environment_name(const SettingInfo& info) {
-  std::string name = std::string("NEUROSHARD_") + info.name;
+namespace {
+
+std::string variable_of(const char* setting) {
+  std::string name = std::string("NEUROSHARD_") + setting;
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
   return name;
+}
+
+}  // namespace
+
+std::string environment_name(const SettingInfo& info) {
+  return variable_of(info.name);
 }
 
 Expected<SettingValue> parse_setting(Setting id, std::string_view text) {
@@ -407,13 +423,15 @@ Expected<Settings> Settings::resolve(const Sources& sources) {
     for (const auto& [id, value] : *sources.file) settings.put(id, value, SettingOrigin::File);
   }
   if (sources.environment != nullptr) {
-    for (const SettingInfo& info : table) {
-      const std::string variable = environment_name(info);
+    std::vector<std::pair<Setting, std::string>> variables;
+    for (const FormerName& former : former_names) variables.emplace_back(former.id, variable_of(former.name));
+    for (const SettingInfo& info : table) variables.emplace_back(info.id, environment_name(info));
+    for (const auto& [id, variable] : variables) {
       const auto text = sources.environment(variable);
       if (!text) continue;
-      auto value = parse_setting(info.id, *text);
+      auto value = parse_setting(id, *text);
       if (!value.ok()) return std::move(value).error().with_context("environment variable " + variable);
-      settings.put(info.id, std::move(*value), SettingOrigin::Environment);
+      settings.put(id, std::move(*value), SettingOrigin::Environment);
     }
   }
   for (const auto& [id, text] : sources.flags) {

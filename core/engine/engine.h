@@ -69,6 +69,8 @@ struct EngineOptions {
   data::PeerSource* data_peers = nullptr;
   // Checkpoints that other nodes are fetching, which retention keeps meanwhile; null: none.
   std::shared_ptr<const checkpoint::Holds> held_checkpoints;
+  // The user's limits on the disk, which the rounds' files and the checkpoints share; null: each their own.
+  std::shared_ptr<storage::DiskBudget> disk;
   // Outer rounds with other nodes; null: the node trains alone.
   std::shared_ptr<RoundTrainer> rounds;
   // The state of the rounds, for the snapshot; any thread. Null without rounds.

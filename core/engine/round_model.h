@@ -44,6 +44,8 @@ class RoundModel {
   virtual void begin_round(std::uint64_t /*round*/, const Hash256& /*beacon*/) {}
   // The batches of the last `steps` steps for a contribution (data/batch_list.h, BatchWork); empty: not known.
   virtual Bytes last_batches(std::uint64_t /*steps*/) { return {}; }
+  // Bytes that the memory plan leaves to whoever needs them for a while.
+  virtual std::uint64_t spare_memory() const { return 0; }
   // Sets the places that the next checkpoints record.
   virtual void set_places(std::vector<RoundPlace> places) = 0;
   // The places in the checkpoint that it continued from; empty: it had none.

@@ -77,6 +77,7 @@ void RoundTrainer::answer(std::function<void(Expected<rounds::RoundLearner::Boun
 
 Expected<void> RoundTrainer::attach(RoundModel& model) {
   const std::uint64_t values = model.parameters();
+  spare_memory_ = model.spare_memory();
   if (values < parts_.size())
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("a model of {} values can't be synchronised in {} fragments; its network "
@@ -125,6 +126,7 @@ Expected<ByteSourcePtr> RoundTrainer::copy_weights(RoundModel& model, const roun
 
 void RoundTrainer::detach() {
   model_ = nullptr;
+  spare_memory_ = 0;
   std::lock_guard lock(mutex_);
   for (const auto& part : parts_) part->detach();
   facts_.reset();
@@ -142,6 +144,7 @@ bool RoundTrainer::may_train() const {
 
 Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
   if (model_ == nullptr) return Turn::Train;  // a model without rounds
+  spare_memory_ = model_->spare_memory();
   const MonotonicTime begin = clock_.monotonic_now();
   bool waited = false;
   while (true) {
@@ -162,10 +165,25 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
         break;
       }
     }
-    NS_RETURN_IF_ERROR(part->serve());
+    if (const auto served = part->serve(); !served.ok()) {
+      if (served.error().code != ErrorCode::Exhausted) return served.error();
+      return rest_without_room(served.error());
+    }
   }
+  no_room_.clear();
   set_schedule();
   return Turn::Train;
+}
+
+// The request stays, and is tried again: there may be room later.
+RoundTrainer::Turn RoundTrainer::rest_without_room(const Error& error) {
+  std::string why = error.describe();
+  if (why != no_room_) logger_.warning("rounds", "training waits: " + why);
+  no_room_ = std::move(why);
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, options_.longest_rest, [this] { return must_change(); });
+  rested_ += options_.longest_rest;
+  return Turn::Rest;
 }
 
 void RoundTrainer::note_places() {

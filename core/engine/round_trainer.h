@@ -12,6 +12,7 @@
 // One lock, held for short times: weights are read, written and encoded without it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -96,6 +97,8 @@ class RoundTrainer final {
     bool resting = true;
   };
   View view() const;
+  // Of the model, as of its last step.
+  std::uint64_t spare_memory() const { return spare_memory_; }
 
  private:
   class FragmentTrainer;  // detail/fragment_trainer.h
@@ -105,8 +108,9 @@ class RoundTrainer final {
   FragmentTrainer* asked() const;  // with the lock; the first with a request
   void tell_ready();               // with the lock
   void tell_progress();            // with the lock
-  void note_places();              // compute thread
-  void set_schedule();             // compute thread
+  Turn rest_without_room(const Error& error);
+  void note_places();   // compute thread
+  void set_schedule();  // compute thread
   void answer(std::function<void(Expected<rounds::RoundLearner::Boundary>)> done,
               Expected<rounds::RoundLearner::Boundary> result);
 
@@ -129,8 +133,11 @@ class RoundTrainer final {
   Duration rested_{}, trained_{};
   MonotonicTime turned_{};  // the start of the current step
 
+  std::atomic<std::uint64_t> spare_memory_ = 0;
+
   // Compute thread.
   RoundModel* model_ = nullptr;
+  std::string no_room_;              // why a request waits
   std::uint64_t since_arrival_ = 0;  // steps since an anchor reset the moments; 0 = none did
 };
 

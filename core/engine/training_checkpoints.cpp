@@ -212,6 +212,9 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
   local_data_bytes_ = options.local_data_bytes;
   policy_.emplace(save_options(),
                   options.resumed ? options.resumed->written_today : checkpoint::DailyWrites{});
+  if (services_.disk && options.resumed)
+    services_.disk->written_at_least(static_cast<std::int32_t>(options.resumed->written_today.day),
+                                     options.resumed->written_today.bytes);
   last_saved_step_ = options.resumed ? options.resumed->step : 0;
   policy_->start(last_saved_step_, services_.clock.monotonic_now());
   save_bytes_ = checkpoint::Writer::estimate_bytes(shape, slots_of(stage_));
@@ -258,7 +261,7 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
   };
   async_ = std::make_unique<checkpoint::AsyncWriter>(
       *writer_, *io_, std::move(callbacks), checkpoint::Pace{io_share, platform::thread_processor_time},
-      storage::make_file_spool({directory_.path() + "/spool", 0}));
+      storage::make_file_spool({directory_.path() + "/spool", 0, services_.disk}));
   if (copy_allowed_) async_->prepare(save_bytes_);
   return {};
 }
@@ -277,13 +280,21 @@ checkpoint::RetentionPolicy TrainingCheckpoints::retention() const {
   checkpoint::RetentionPolicy policy;
   policy.keep_last = static_cast<std::uint32_t>(settings.number(config::Setting::CheckpointKeepLast));
   if (const std::uint64_t disk = settings.number(config::Setting::DiskLimit); disk > 0) {
-    policy.disk_cap_bytes = disk - std::min(disk / 2, local_data_bytes_);
+    const std::uint64_t others =
+        std::max(std::min(disk / 2, local_data_bytes_), services_.disk ? services_.disk->space_used() : 0);
+    policy.disk_cap_bytes = std::max<std::uint64_t>(1, disk - std::min(disk, others));
   }
   return policy;
 }
 
-bool TrainingCheckpoints::due(const TrainerState& state) {
+void TrainingCheckpoints::follow_settings() {
   policy_->set_options(save_options());
+  const WallTime now = services_.clock.wall_now();
+  if (services_.disk) policy_->set_written({storage::utc_day(now), services_.disk->written_today()}, now);
+}
+
+bool TrainingCheckpoints::due(const TrainerState& state) {
+  follow_settings();
   return wanted_ ||
          policy_->due(state.step, services_.clock.monotonic_now(), services_.clock.wall_now(), save_bytes_);
 }
@@ -315,8 +326,11 @@ checkpoint::Manifest TrainingCheckpoints::describe(const TrainerState& state) {
   manifest.trainer_state = encode_trainer_state(state);
   manifest.losses = {state.training_loss, state.held_out_loss};
   manifest.saved_at = services_.clock.wall_now();
+  follow_settings();
   manifest.written_today =
       policy_->saving(state.step, services_.clock.monotonic_now(), services_.clock.wall_now(), save_bytes_);
+  if (services_.disk)
+    services_.disk->written_at_least(storage::utc_day(manifest.saved_at), manifest.written_today.bytes);
   return manifest;
 }
 
@@ -333,7 +347,7 @@ checkpoint::TensorView TrainingCheckpoints::view() {
 }
 
 bool TrainingCheckpoints::due_after_sync(const TrainerState& state) {
-  policy_->set_options(save_options());
+  follow_settings();
   return policy_->due_after_sync(state.step, services_.clock.monotonic_now(), services_.clock.wall_now(),
                                  save_bytes_);
 }

@@ -110,6 +110,7 @@ class TrainingCheckpoints {
                       const Options& options);
   Expected<void> start(const compute::ModelShape& shape, const Options& options);
   checkpoint::SavePolicyOptions save_options() const;
+  void follow_settings();
   checkpoint::RetentionPolicy retention() const;
   checkpoint::Manifest describe(const TrainerState& state);
   checkpoint::TensorView view();

@@ -99,6 +99,8 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   const std::uint64_t outside = needs.baseline + needs.data + needs.margin +
                                 (memory.plan.whole_snapshot ? needs.snapshot_whole : needs.snapshot_slot);
   memory.tensor_bytes = limit - outside;
+  const std::uint64_t activations = memory.plan.micro_batch * needs.activation_per_sample;
+  memory.spare_bytes = (memory.plan.available - std::min(activations, memory.plan.available)) / 2;
   return memory;
 }
 

@@ -41,6 +41,7 @@ std::uint64_t outer_round_bytes(std::uint64_t parameters, bool error_feedback);
 struct TrainingMemory {
   train::MemoryPlan plan;
   std::uint64_t tensor_bytes = 0;  // the compute module's memory limit, for its tensors
+  std::uint64_t spare_bytes = 0;   // half of what no activation is planned for
 };
 
 // Call before the stage exists: the larger of the resident size and least_resident is the plan's baseline.

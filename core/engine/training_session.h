@@ -32,6 +32,7 @@
 #include "core/data/tokenizer.h"
 #include "core/engine/round_model.h"
 #include "core/engine/training_history.h"
+#include "core/storage/disk_budget.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::engine {
@@ -49,6 +50,8 @@ struct TrainingServices {
   data::PeerSource* peers = nullptr;
   // Checkpoints that retention keeps; null: none.
   std::shared_ptr<const checkpoint::Holds> held_checkpoints = nullptr;
+  // Counts the bytes of checkpoints, beside those of others; null: only checkpoints count.
+  std::shared_ptr<storage::DiskBudget> disk = nullptr;
   // Makes the compute module; tests provide a small one.
   std::function<Expected<compute::LoadedModule>(const std::string& kind, const compute::ModuleOptions&,
                                                 Logger&)>

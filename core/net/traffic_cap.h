@@ -1,14 +1,15 @@
 // The user's monthly data limit: bytes sent and received in a calendar month (UTC). The count is kept in a
-// small file, so that neither a restart nor a kill resets it. Months follow the wall clock; a clock set back
+// small file, that of strangers in another one, so that neither a restart nor a kill resets them. Months follow the wall clock; a clock set back
 // within the month keeps the count.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/expected.h"
-#include "core/storage/file_env.h"
+#include "core/storage/period_count.h"
 
 namespace neuroshard::net {
 
@@ -19,12 +20,10 @@ class TrafficCap {
   static Expected<TrafficCap> open(storage::FileEnv& files, std::string path, std::uint64_t limit,
                                    WallTime now);
 
-  // Counts what was transferred. The file is written ahead in pieces of 16 MiB, so a kill counts less than
-  // one piece too much and never too little. An error: the count holds in memory and is written with the next
-  // piece.
+  // Counts what was transferred.  Errors: as PeriodCount::add().
   Expected<void> count(std::uint64_t bytes, WallTime now);
-  // Of the counted bytes, those of strangers. Written with the next piece, and by save(): a kill may forget some.
-  void count_strangers(std::uint64_t bytes, WallTime now);
+  // Of the counted bytes, those of strangers.  Errors: as count().
+  Expected<void> count_strangers(std::uint64_t bytes, WallTime now);
   // Writes the exact counts; at a clean stop.
   Expected<void> save(WallTime now);
 
@@ -39,18 +38,11 @@ class TrafficCap {
   static WallTime next_month(WallTime now);
 
  private:
-  TrafficCap(storage::FileEnv& files, std::string path, std::uint64_t limit)
-      : files_(&files), path_(std::move(path)), limit_(limit) {}
-  void roll(WallTime now);
-  Expected<void> write(std::uint64_t value, std::uint64_t of_strangers);
+  TrafficCap(storage::PeriodCount count, storage::PeriodCount strangers, std::uint64_t limit)
+      : count_(std::move(count)), strangers_(std::move(strangers)), limit_(limit) {}
 
-  storage::FileEnv* files_;
-  std::string path_;
+  storage::PeriodCount count_, strangers_;  // a month: 12 · year + month − 1
   std::uint64_t limit_;
-  std::int32_t month_ = 0;  // 12 · year + month − 1
-  std::uint64_t used_ = 0;
-  std::uint64_t written_ = 0;  // the count in the file
-  std::uint64_t strangers_ = 0;
 };
 
 }  // namespace neuroshard::net

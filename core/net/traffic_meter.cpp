@@ -82,7 +82,9 @@ Expected<void> TrafficMeter::check_locked() {
 }
 
 void TrafficMeter::count_strangers(std::uint64_t bytes) {
-  if (cap_ != nullptr) cap_->count_strangers(bytes, clock_.wall_now());
+  if (cap_ == nullptr) return;
+  // Without room on the disk the count holds in memory; the count of all bytes says so in the log.
+  static_cast<void>(cap_->count_strangers(bytes, clock_.wall_now()));
 }
 
 void TrafficMeter::of_stranger(std::uint64_t payload) {

@@ -81,6 +81,7 @@ struct OwnPart::Making {
   std::vector<std::optional<RoundLearner::Boundary>> boundaries;
   std::size_t waiting = 0;
   std::function<void()> made;
+  std::optional<Error> failed;
 };
 
 OwnPart::OwnPart(Services services, const chain::ChainRules& rules, std::uint32_t inner_steps, RoundSync sync)
@@ -106,6 +107,7 @@ void OwnPart::open(const Hash256& opening, std::uint64_t round, const Hash256& b
   beacon_ = beacon;
   round_ = round;
   making_ = false;
+  trouble_.clear();
   made_.reset();
   for (const std::uint32_t row : rules_.rows_of(round)) rows_[row].gave = false;
   if (kept_ && kept_->contribution.opening == opening) {
@@ -172,12 +174,24 @@ void OwnPart::contribute(const Hash256& reveal, std::vector<std::uint64_t> most_
 
 void OwnPart::got(const std::shared_ptr<Making>& making, std::size_t which,
                   Expected<RoundLearner::Boundary> boundary) {
-  if (!boundary.ok())
+  if (!boundary.ok() && is_own_failure(boundary.error()))
+    making->failed = boundary.error();
+  else if (!boundary.ok())
     services_.logger.warning("rounds", boundary.error().describe());
   else if (boundary->work.steps >= least_steps(steps_to_make()) && boundary->work.tokens > 0)
     making->boundaries[which] = std::move(*boundary);
   if (--making->waiting > 0 || making->opening != opening_) return;
+  if (making->failed) return failed(*making->failed);
   finish(making);
+}
+
+// Nothing has left: what was made is made again.
+void OwnPart::failed(const Error& error) {
+  making_ = false;
+  for (const std::uint32_t row : rules_.rows_of(round_)) rows_[row].gave = false;
+  std::string why = error.describe();
+  if (why != trouble_) services_.logger.warning("rounds", "this node does not contribute yet: " + why);
+  trouble_ = std::move(why);
 }
 
 // Of all learners, in the order of rows; empty without one.
@@ -206,10 +220,7 @@ void OwnPart::finish(const std::shared_ptr<Making>& shared) {
     work.row = making.rows[i];
     work.tokens = std::min(boundary.work.tokens, making.most_tokens[i]);
     const auto root = payload_root(self, *boundary.payload);
-    if (!root.ok()) {
-      services_.logger.warning("rounds", root.error().describe());
-      continue;
-    }
+    if (!root.ok()) return failed(root.error());
     work.payload_bytes = boundary.payload->size();
     work.payload = *root;
     made.contribution.rows.push_back(work);
@@ -238,7 +249,8 @@ void OwnPart::sign(Making& making, Made made) {
                        [this, life = lifetime_.token(), made = std::move(made),
                         then = std::move(making.made)](Expected<void> saved) mutable {
                          if (!life.alive() || made.contribution.opening != opening_) return;
-                         if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());
+                         if (!saved.ok()) return failed(saved.error());
+                         trouble_.clear();
                          made_ = std::move(made);
                          then();
                        });

@@ -69,6 +69,8 @@ class OwnPart {
   bool has_contributed() const { return made_.has_value(); }
   bool gave(std::uint32_t row) const { return rows_[row].gave; }
   bool is_making() const { return making_; }
+  // Why this node can't contribute to the round for now; contribute() tries again. Empty: it can.
+  const std::string& trouble() const { return trouble_; }
   const std::optional<Made>& made() const { return made_; }
   // Takes the boundaries and signs; `made` when it is on the disk, not at all when there is too little work.
   // most_tokens: that may be claimed, per row of the round; a node that trained on alone has more.
@@ -92,6 +94,7 @@ class OwnPart {
   void finish(const std::shared_ptr<Making>& making);
   void sign(Making& making, Made made);
   ByteSourcePtr memory_of(const Making& making) const;
+  void failed(const Error& error);
 
   Services services_;
   const chain::ChainRules& rules_;
@@ -101,6 +104,7 @@ class OwnPart {
   std::uint64_t round_ = 0;
   std::vector<Row> rows_;
   bool making_ = false;
+  std::string trouble_;
   std::optional<Made> made_, kept_;  // kept_: of before a restart
   Lifetime lifetime_;
 };

@@ -11,6 +11,7 @@
 namespace neuroshard::rounds {
 namespace {
 constexpr Duration gather_before_look = std::chrono::milliseconds(200);
+constexpr Duration retry_pause = std::chrono::seconds(5);  // after a contribution that could not be made
 constexpr std::uint64_t longest_vector = std::uint64_t{8} << 20;
 constexpr std::size_t most_anchor_sources = 16;  // of a large committee
 
@@ -76,7 +77,8 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       computed_(options_.chain, book_, states_, services_.clock,
                 {[this] { look_soon(); }, [this](const Error& error) { cannot(error); }}),
       own_({services_.key, services_.learners, services_.store, services_.logger, services_.batches},
-           options_.chain, options_.inner_steps, options_.sync) {}
+           options_.chain, options_.inner_steps, options_.sync),
+      admission_(services_.room, services_.logger) {}
 
 TrainingRounds::~TrainingRounds() = default;
 
@@ -125,7 +127,10 @@ void TrainingRounds::look_soon() {
 void TrainingRounds::look() {
   if (!tip_) return;
   const MonotonicTime now = services_.clock.monotonic_now();
-  settle_rows();
+  // Before the node does anything for the round.
+  const bool room = admission_.admits(std::max(expected_, book_.all().size() + 1));
+  settle_rows(room);
+  if (!room) return;
   const bool closed = tip_->registry->closed().has_value();
   if (!closed) {
     see_progress(now, counts());
@@ -232,6 +237,8 @@ void TrainingRounds::open_round(bool carried_before) {
   quorum_at_.reset();
   closing_at_.reset();
   vector_signed_ = provisional_ = false;
+  admission_.open();
+  next_try_ = {};
   port_->drop_post(contribution_key);
   port_->drop_post(vector_key);
   for (const std::uint32_t member : std::exchange(shown_to_, {})) port_->drop_post(candidate_key(member));
@@ -239,13 +246,14 @@ void TrainingRounds::open_round(bool carried_before) {
   look_soon();
 }
 
-void TrainingRounds::settle_rows() {
+// fetch: false: only with what this node has.
+void TrainingRounds::settle_rows(bool fetch) {
   const auto& rows = tip_->registry->rows();
   for (std::uint32_t row = 0; row < rows.size(); ++row) {
     if (states_.holds(row, rows[row].anchor))
       own_.begin(row, rows[row].anchor, states_.state(row));
     else
-      states_.settle(row, rows[row], anchor_sources(*tip_, self_));
+      states_.settle(row, rows[row], fetch ? anchor_sources(*tip_, self_) : std::vector<net::NodeId>());
   }
 }
 
@@ -266,8 +274,11 @@ void TrainingRounds::contribute() {
   if (!own_.has_trained() && !clock_.is_closing()) return;
   const chain::MemberRecord* member = tip_->registry->find(self_);
   if (member == nullptr || member->registered_height > tip_->registry->opening_height()) return;
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (now < next_try_) return;
   const auto reveal = port_->beacon_reveal(book_.round());
   if (!reveal.ok()) return;
+  next_try_ = now + retry_pause;
   std::vector<std::uint64_t> most_tokens;
   for (const std::uint32_t row : options_.chain.rows_of(book_.round()))
     most_tokens.push_back(chain::most_row_tokens(options_.chain, *tip_->registry, row, book_.round()));
@@ -344,6 +355,8 @@ bool TrainingRounds::payloads_move() const {
 TrainingView TrainingRounds::view() const {
   TrainingView view = seen_;
   view.round = book_.round();
+  if (view.trouble.empty()) view.trouble = own_.trouble();
+  view.no_room = admission_.why_not();
   view.holds = tip_ && states_.holds_all(*tip_->registry);
   view.fetches = states_.fetches();
   view.other_identity = fetcher_.other_identity();

@@ -21,6 +21,7 @@
 #include "core/rounds/own_part.h"
 #include "core/rounds/round_clock.h"
 #include "core/rounds/round_exchange.h"
+#include "core/rounds/round_room.h"
 #include "core/rounds/row_states.h"
 
 namespace neuroshard::rounds {
@@ -53,6 +54,7 @@ struct TrainingServices {
   RoundPool* pool = nullptr;  // null: this node's own
   StepPool* steps = nullptr;
   BatchKeeper* batches = nullptr;  // null: contributions name no batches
+  RoundRoom* room = nullptr;       // null: there always is
 };
 
 struct TrainingView {
@@ -68,6 +70,7 @@ struct TrainingView {
   bool other_identity =
       false;            // peers hold the anchors with another tokenizer or model version in their names
   std::string trouble;  // why this node can't keep payloads or make a step now; empty: it can
+  std::string no_room;  // why this node takes no part in the round; empty: it does
   Duration waiting{};   // between own contribution and next anchor, in all
   std::map<chain::Verdict, std::uint64_t> refused;
 };
@@ -120,7 +123,7 @@ class TrainingRounds final : public chain::BlockContent {
   void train_on_alone(MonotonicTime now);
   void on_held(std::uint32_t row);
   void open_round(bool carried_before);
-  void settle_rows();
+  void settle_rows(bool fetch);
   void contribute();
   void show_own();
   void show_to_candidate(std::uint32_t member);
@@ -168,9 +171,10 @@ class TrainingRounds final : public chain::BlockContent {
   std::function<void(chain::Sections)> making_;
   std::optional<MonotonicTime> quorum_at_;  // vectors of more than two thirds
   std::optional<MonotonicTime> closing_at_;
-  MonotonicTime contributed_at_{}, moved_at_{};
+  MonotonicTime contributed_at_{}, moved_at_{}, next_try_{};
   std::uint64_t moved_bytes_ = 0;
   bool vector_signed_ = false, provisional_ = false;
+  RoundAdmission admission_;
   std::optional<chain::Vector> kept_vector_;  // of before a restart: a second one would be equivocation
   TrainingView seen_;
   std::unique_ptr<TimerHandle> timer_;

@@ -9,6 +9,7 @@
 #include "core/engine/training_memory.h"
 #include "core/runtime/continuation_call.h"
 #include "core/runtime/round_rules.h"
+#include "core/storage/counted_files.h"
 #include "core/storage/file_spool.h"
 
 namespace neuroshard::runtime {
@@ -43,19 +44,23 @@ net::MethodLimits limits(const net::RequestLimits& of_caller, std::size_t bytes,
 }  // namespace
 
 ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::DataDirectory& directory,
-                         const RuntimeServices& services, Interpositions interpositions)
+                         const RuntimeServices& services, std::shared_ptr<storage::DiskBudget> disk,
+                         Interpositions interpositions)
     : host_(host),
-      services_(services),
+      disk_(std::move(disk)),
+      counted_files_(storage::make_counted_files(services.files, disk_)),
+      services_{*counted_files_, services.entropy, services.clock, services.logger, services.program_version},
       interpositions_(std::move(interpositions)),
       consensus_(directory.profile().consensus),
       network_(directory.network_id()),
       directory_(directory.path()),
       trust_(ChainTrust::read(services.files, directory_, directory.profile())),
       shares_tokenizer_(!engine::has_publisher(directory)),
-      spool_(storage::make_file_spool({directory_ + "/spool", engine::round_spool_memory})),
+      spool_(storage::make_file_spool({directory_ + "/spool", engine::round_spool_memory, disk_,
+                                       [this] { return trainer_->spare_memory(); }})),
       trainer_(make_round_trainer(consensus_, spool_, services)),
       batches_(std::make_unique<BatchLists>(
-          BatchLists::Services{services.files, host.key(), services.logger, host.executor(), &files},
+          BatchLists::Services{services_.files, host.key(), services.logger, host.executor(), &files},
           directory_ + batch_lists_folder, network_)),
       entries_(host.id(), consensus_.batch_tokens) {
   for (std::size_t i = 0; interpositions_.other_learner && i < trainer_->fragments(); ++i)
@@ -67,11 +72,12 @@ ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::
 
 std::unique_ptr<ChainRounds> ChainRounds::make(PeerHost& host, data::PeerSource& files,
                                                const config::DataDirectory& directory,
-                                               const RuntimeServices& services, Interpositions interpositions,
-                                               ReportingAs as) {
+                                               const RuntimeServices& services,
+                                               std::shared_ptr<storage::DiskBudget> disk,
+                                               Interpositions interpositions, ReportingAs as) {
   if (directory.profile().consensus.inner_steps == 0) return nullptr;
   std::unique_ptr<ChainRounds> rounds(
-      new ChainRounds(host, files, directory, services, std::move(interpositions)));
+      new ChainRounds(host, files, directory, services, std::move(disk), std::move(interpositions)));
   rounds->listen();
   std::array<std::uint8_t, 8> seed{};
   services.entropy.fill({seed.data(), seed.size()});
@@ -116,6 +122,7 @@ void ChainRounds::close_chain() {
   node_.reset();
   content_.reset();
   training_.reset();
+  no_room_ = false;
   files_.reset();
   own_files_.reset();
 }
@@ -199,14 +206,18 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
   std::vector<std::uint64_t> values;
   for (const rounds::Fragment& fragment : fragments_) values.push_back(fragment.count);
   report_.emplace(values);
+  make_room(fragments_);
   if (!work_) work_ = std::make_unique<engine::RoundThread>(host_.executor());
   auto beginning = std::make_shared<ChainBeginning>();
   reads_beginning_ = true;
   work_->run(
-      [beginning, first = facts.states,
+      [beginning, disk = disk_, first = facts.states,
        from = BeginningSources{services_.files, *files_, directory_, network_,
                                outer_rules(consensus_, facts.tokenizer), fragments_,
-                               files_->block_count() > 0}] { *beginning = read_beginning(from, first); },
+                               files_->block_count() > 0}] {
+        disk->measure();
+        *beginning = read_beginning(from, first);
+      },
       [this, life = lifetime_.token(), beginning] {
         if (!life.alive()) return;
         reads_beginning_ = false;
@@ -263,7 +274,7 @@ void ChainRounds::begin(ChainBeginning& beginning) {
   training_ = std::make_unique<rounds::TrainingRounds>(
       rounds::TrainingServices{host_.key(), caller, *peers_, *executor_, host_.clock(), std::move(learners),
                                *own_files_, *work_, *spool_, checks_, services_.logger, nullptr, nullptr,
-                               batches_.get()},
+                               batches_.get(), room_.get()},
       training_options(facts), [this](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         on_anchor(round, row, anchor);
       });
@@ -393,8 +404,29 @@ void ChainRounds::announce_back() {
   host_.run([this] {
     away_.reset();
     away_timer_.reset();
-    if (node_) node_->come_back();
+    if (node_ && !no_room_) node_->come_back();
   });
+}
+
+// ---- Room on the disk
+
+void ChainRounds::make_room(const std::vector<rounds::Fragment>& fragments) {
+  rounds::RoundShape shape = round_shape(consensus_);
+  shape.values = 0;
+  for (const rounds::Fragment& fragment : fragments) shape.values = std::max(shape.values, fragment.count);
+  room_ = std::make_unique<DiskRoom>(disk_, shape, engine::round_spool_memory,
+                                     [this] { return trainer_->spare_memory(); });
+}
+
+// The others go on without a node that has no room for a round.
+void ChainRounds::follow_room() {
+  if (!node_) return;
+  const bool no_room = !training_->view().no_room.empty();
+  if (no_room == std::exchange(no_room_, no_room) || away_) return;
+  if (no_room)
+    node_->go_away();
+  else
+    node_->come_back();
 }
 
 // ---- For people
@@ -402,6 +434,8 @@ void ChainRounds::announce_back() {
 void ChainRounds::refresh_later() {
   timer_ = host_.executor().post_after(refresh_pause, [this] {
     if (files_) files_->release();
+    if (room_) room_->measure(*work_, host_.clock().monotonic_now());
+    follow_room();
     refresh();
     refresh_later();
   });
@@ -438,12 +472,14 @@ void ChainRounds::refresh() {
     if (now.chain.wanted_tokenizer) trainer_->want_tokenizer(*now.chain.wanted_tokenizer);
     report_->fill(view, now);
     view.contributors = entries_.contributors();
+    if (view.trouble.empty()) view.trouble = now.training.no_room;
     if (view.trouble.empty()) view.trouble = now.training.trouble;
     if (view.trouble.empty()) view.trouble = trust_->trouble(now.chain);
     if (trust_->waits_for_founder(now.chain, wallet_key())) view.phase = "waiting for a founder to begin";
     if (now.chain.wanted_tokenizer) view.phase = "taking over the network's tokenizer";
     seen = report_->seen(now);
   }
+  if (no_room_) view.phase = "paused until there is room on the disk";
   if (away_) view.phase = "away";
   status_->update(seen, view);
   std::lock_guard lock(board_->mutex);

@@ -28,6 +28,7 @@
 #include "core/runtime/chain_report.h"
 #include "core/runtime/chain_settings.h"
 #include "core/runtime/chain_trust.h"
+#include "core/runtime/disk_room.h"
 #include "core/runtime/interpositions.h"
 #include "core/runtime/member_peers.h"
 #include "core/runtime/observed_content.h"
@@ -44,8 +45,9 @@ class ChainRounds final : public Presence {
   // Null when the network has no outer rounds. host and files, which gets the batch lists, outlive it.
   static std::unique_ptr<ChainRounds> make(PeerHost& host, data::PeerSource& files,
                                            const config::DataDirectory& directory,
-                                           const RuntimeServices& services, Interpositions interpositions,
-                                           ReportingAs as);
+                                           const RuntimeServices& services,
+                                           std::shared_ptr<storage::DiskBudget> disk,
+                                           Interpositions interpositions, ReportingAs as);
   ~ChainRounds() override;
 
   // For the engine.
@@ -81,7 +83,8 @@ class ChainRounds final : public Presence {
   };
 
   ChainRounds(PeerHost& host, data::PeerSource& files, const config::DataDirectory& directory,
-              const RuntimeServices& services, Interpositions interpositions);
+              const RuntimeServices& services, std::shared_ptr<storage::DiskBudget> disk,
+              Interpositions interpositions);
   void listen();
   // ---- The host's executor, all below.
   void open(ReportingAs as, std::uint64_t seed);
@@ -100,12 +103,16 @@ class ChainRounds final : public Presence {
   std::string name_of(std::uint32_t row) const;  // "fragment 2 of 4: "; empty for a single fragment
   bool may_go() const;
   void check_away_notice();
+  void make_room(const std::vector<rounds::Fragment>& fragments);
+  void follow_room();
   void refresh_later();
   void refresh();
   ChainMoment moment(const engine::RoundTrainer::View& training) const;
 
   PeerHost& host_;
-  const RuntimeServices services_;
+  const std::shared_ptr<storage::DiskBudget> disk_;
+  const std::unique_ptr<storage::FileEnv> counted_files_;  // of what rounds write
+  const RuntimeServices services_;                         // with those files
   const Interpositions interpositions_;
   const config::ConsensusPart consensus_;
   const Hash256 network_;
@@ -132,6 +139,7 @@ class ChainRounds final : public Presence {
   std::unique_ptr<engine::ChainFiles> files_;
   std::unique_ptr<engine::RoundFiles> own_files_;
   std::unique_ptr<engine::RoundThread> work_;
+  std::unique_ptr<DiskRoom> room_;
   chain::SignatureChecks every_check_;
   chain::RememberedChecks checks_{every_check_};
   std::unique_ptr<rounds::TrainingRounds> training_;
@@ -143,6 +151,7 @@ class ChainRounds final : public Presence {
   std::map<std::uint32_t, std::uint64_t> kept_;  // by row: the round of the state on the disk
   std::string trouble_;
   std::optional<AwayNotice> away_;  // from announce_away() to announce_back()
+  bool no_room_ = false;            // away until there is
   std::vector<net::MethodTable::Registration> methods_;
   std::unique_ptr<TimerHandle> timer_, away_timer_;
 };

@@ -8,6 +8,7 @@
 #include "core/network_module/network_module.h"
 #include "core/platform/process/heap.h"
 #include "core/runtime/chain_rounds.h"
+#include "core/runtime/disk_limits.h"
 #include "core/runtime/event_queue.h"
 #include "core/runtime/exchange_service.h"
 #include "core/runtime/network_service.h"
@@ -54,13 +55,14 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
                                                           RuntimeOptions options) {
   platform::keep_heap_small();  // before the threads of the network
   std::unique_ptr<NodeRuntime> node(new NodeRuntime(services));
+  NS_ASSIGN_OR_RETURN(node->disk_, open_disk_budget(*directory, services));
   if (!options.safe_mode) {
     NS_ASSIGN_OR_RETURN(node->network_, NetworkService::join(options.join, *directory, services));
   }
   if (node->network_) {
     node->start_exchange(*directory, options.interpositions);
     node->rounds_ = ChainRounds::make(node->network_->host(), *node->files_, *directory, services,
-                                      options.interpositions, node->network_->reporting_as());
+                                      node->disk_, options.interpositions, node->network_->reporting_as());
     if (node->rounds_) node->network_->report().invite_with(node->rounds_->invitations());
   }
   std::string runtime_directory = std::move(options.runtime_directory);
@@ -95,12 +97,12 @@ engine::EngineOptions NodeRuntime::engine_options(const config::DataDirectory& d
   engine.sensors =
       engine::make_machine_sensors(services_.files, directory.path(), std::move(options.sensor_root));
   engine.alerts = std::move(options.alerts);
-  if (network_) {
-    engine.network = &network_->report();
-    engine.on_settings = [network = network_.get()](const config::Settings& settings) {
-      network->limit_traffic(settings);
-    };
-  }
+  engine.disk = disk_;
+  engine.on_settings = [disk = disk_, network = network_.get()](const config::Settings& settings) {
+    disk->set_limits(disk_limits(settings));
+    if (network != nullptr) network->limit_traffic(settings);
+  };
+  if (network_) engine.network = &network_->report();
   if (files_) {
     engine.held_checkpoints = files_->holds();
     engine.data_peers = files_.get();
@@ -190,6 +192,7 @@ Expected<void> NodeRuntime::finish(Departure& departure, const node::Ended& ende
   if (rounds_) rounds_->stop();
   if (files_) files_->stop();
   if (network_) network_->save_peers_now();
+  disk_->save();
   if (ended.error) return *ended.error;
   // The stop succeeded, but a supervisor needs to know that the node was not training.
   if (failure) return std::move(*failure).with_context("training had failed before the stop");

@@ -36,6 +36,9 @@ class Server;
 namespace neuroshard::engine {
 struct EngineOptions;
 }
+namespace neuroshard::storage {
+class DiskBudget;
+}
 
 namespace neuroshard::runtime {
 
@@ -103,6 +106,7 @@ class NodeRuntime {
   Expected<void> finish(Departure& departure, const node::Ended& ended, std::optional<Error> failure);
 
   const RuntimeServices services_;
+  std::shared_ptr<storage::DiskBudget> disk_;
   std::unique_ptr<NetworkService> network_;
   std::unique_ptr<ExchangeService> files_;
   std::unique_ptr<ChainRounds> rounds_;

@@ -1,6 +1,9 @@
 #include "core/runtime/round_rules.h"
 
+#include "core/checkpoint/writer.h"
+#include "core/compute/slot.h"
 #include "core/engine/training_checkpoints.h"
+#include "core/engine/training_memory.h"
 #include "core/rounds/sync.h"
 
 namespace neuroshard::runtime {
@@ -20,6 +23,30 @@ std::shared_ptr<engine::RoundTrainer> make_round_trainer(const config::Consensus
   if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) options.codec.codec = *codec;
   if (config::is_sparse(consensus)) options.error_feedback_beta = config::sparse_error_feedback_beta;
   return std::make_shared<engine::RoundTrainer>(options, std::move(spool), services.clock, services.logger);
+}
+
+rounds::RoundShape round_shape(const config::ConsensusPart& consensus) {
+  rounds::RoundShape shape;
+  const std::uint32_t fragments =
+      rounds::sync_choice(consensus.sync).value_or(rounds::SyncChoice{}).fragments;
+  const std::uint64_t parameters = compute::model_parameter_count(config::model_shape(consensus));
+  shape.values = (parameters + fragments - 1) / fragments;
+  if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) shape.codec.codec = *codec;
+  shape.error_feedback = config::is_sparse(consensus);
+  shape.group_members = static_cast<std::size_t>(consensus.group_members);
+  return shape;
+}
+
+RoundTraffic round_traffic(const config::ConsensusPart& consensus, std::size_t members) {
+  rounds::RoundShape shape = round_shape(consensus);
+  shape.contributors = members;
+  const rounds::RoundCost cost = rounds::round_cost(shape);
+  const compute::ModelShape model = config::model_shape(consensus);
+  // With each new anchor a checkpoint is saved, of a large model by way of a file without a name.
+  const std::uint64_t checkpoint = checkpoint::Writer::estimate_bytes(model, compute::model_slots(model));
+  const std::uint64_t copies = cost.resident <= engine::round_spool_memory ? 1 : 2;
+  return {rounds::written_bytes(cost, engine::round_spool_memory) + copies * checkpoint, cost.sent,
+          cost.received};
 }
 
 rounds::OuterRules outer_rules(const config::ConsensusPart& consensus, const Hash256& tokenizer) {

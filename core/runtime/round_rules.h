@@ -5,6 +5,7 @@
 
 #include "core/config/network_profile.h"
 #include "core/engine/round_trainer.h"
+#include "core/rounds/round_cost.h"
 #include "core/rounds/step.h"
 #include "core/runtime/runtime_services.h"
 
@@ -13,6 +14,13 @@ namespace neuroshard::runtime {
 std::shared_ptr<engine::RoundTrainer> make_round_trainer(const config::ConsensusPart& consensus,
                                                          std::shared_ptr<Spool> spool,
                                                          const RuntimeServices& services);
+// Of a network with rounds, for this node alone.
+rounds::RoundShape round_shape(const config::ConsensusPart& consensus);
+// A round of so many members, at most. written: to the disk, with the checkpoint that follows.
+struct RoundTraffic {
+  std::uint64_t written = 0, sent = 0, received = 0;
+};
+RoundTraffic round_traffic(const config::ConsensusPart& consensus, std::size_t members);
 rounds::OuterRules outer_rules(const config::ConsensusPart& consensus, const Hash256& tokenizer);
 
 }  // namespace neuroshard::runtime

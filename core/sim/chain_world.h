@@ -66,7 +66,8 @@ struct ChainWorldOptions {
   Duration work_time = std::chrono::milliseconds(20);  // of a computation beside the protocol
   Duration disk_time = std::chrono::milliseconds(1);   // of a write
   std::size_t contacts = 8;                            // that a directory gives to whom asks for some
-  bool omissions_bind = true;                          // false: what a test shows to be needed is left away
+  std::function<rounds::RoundRoom*(std::size_t node)> room;  // of its user's limits; null: no limits
+  bool omissions_bind = true;  // false: what a test shows to be needed is left away
 };
 
 // The cost of a node's part so far.

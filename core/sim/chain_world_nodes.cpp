@@ -268,7 +268,8 @@ void ChainWorld::start(std::size_t node) {
   host.training = std::make_unique<rounds::TrainingRounds>(
       rounds::TrainingServices{host.key, caller, *host.directory, *host.executor, world_.clock(),
                                host.learners->by_row(), *host.rounds_store, *host.work, host.disk.spool,
-                               host.counted, logger_, &pool_, options_.from_snapshot ? &steps_ : nullptr},
+                               host.counted, logger_, &pool_, options_.from_snapshot ? &steps_ : nullptr,
+                               nullptr, options_.room ? options_.room(node) : nullptr},
       options_.training, [this, node](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         saw_anchor(node, round, row, anchor);
       });

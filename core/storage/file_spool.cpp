@@ -21,27 +21,28 @@ constexpr std::size_t write_at_once = 1u << 20;
 
 // ---- in memory, as long as there is room
 
-using Room = std::shared_ptr<std::atomic<std::uint64_t>>;
+// Bytes in use by all items.
+using Used = std::shared_ptr<std::atomic<std::uint64_t>>;
 
 // Its share of the memory, until it is destroyed.
 class Share {
  public:
-  Share(Room room, std::uint64_t bytes) : room_(std::move(room)), bytes_(bytes) {}
-  Share(Share&& other) noexcept : room_(std::move(other.room_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Share(Used used, std::uint64_t bytes) : used_(std::move(used)), bytes_(bytes) {}
+  Share(Share&& other) noexcept : used_(std::move(other.used_)), bytes_(std::exchange(other.bytes_, 0)) {}
   Share& operator=(Share&&) = delete;
   ~Share() {
-    if (room_) *room_ += bytes_;
+    if (used_) *used_ -= bytes_;
   }
-  // False: there is less.
-  static bool take(std::atomic<std::uint64_t>& room, std::uint64_t bytes) {
-    std::uint64_t left = room;
-    while (left >= bytes)
-      if (room.compare_exchange_weak(left, left - bytes)) return true;
+  // False: with it, more than `most` would be in use.
+  static bool take(std::atomic<std::uint64_t>& used, std::uint64_t bytes, std::uint64_t most) {
+    std::uint64_t now = used;
+    while (bytes <= most && now <= most - bytes)
+      if (used.compare_exchange_weak(now, now + bytes)) return true;
     return false;
   }
 
  private:
-  Room room_;
+  Used used_;
   std::uint64_t bytes_;
 };
 
@@ -78,9 +79,20 @@ class MemoryItem final : public SpoolItem {
 
 // ---- on the disk
 
+// Its bytes count for the budget, if there is one, until it is destroyed.
 class ScratchFile {
  public:
   ScratchFile(Descriptor fd, std::string folder) : fd_(std::move(fd)), folder_(std::move(folder)) {}
+  ~ScratchFile() {
+    if (budget_) budget_->give_back(bytes_);
+  }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  void count(std::shared_ptr<DiskBudget> budget, std::uint64_t bytes) {
+    budget_ = std::move(budget);
+    bytes_ = bytes;
+    if (budget_) budget_->hold(bytes_);
+  }
   int fd() const { return fd_.get(); }
   Error error(int code, std::string_view what) const {
     return posix_error(code, what, "a temporary file in " + folder_);
@@ -89,6 +101,8 @@ class ScratchFile {
  private:
   const Descriptor fd_;
   const std::string folder_;
+  std::shared_ptr<DiskBudget> budget_;
+  std::uint64_t bytes_ = 0;
 };
 
 class ScratchBytes final : public ByteSource {
@@ -141,40 +155,51 @@ class ScratchItem final : public SpoolItem {
 class FileSpool final : public Spool {
  public:
   explicit FileSpool(FileSpoolOptions options)
-      : folder_(std::move(options.folder)),
-        room_(std::make_shared<std::atomic<std::uint64_t>>(options.memory_bytes)) {}
+      : options_(std::move(options)), used_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
 
   Expected<std::unique_ptr<SpoolItem>> create(std::uint64_t bytes) override {
-    if (Share::take(*room_, bytes)) {
-      Share share(room_, bytes);
-      NS_ASSIGN_OR_RETURN(auto item, memory_.create(bytes));
-      return std::unique_ptr<SpoolItem>(std::make_unique<MemoryItem>(std::move(item), std::move(share)));
-    }
-    NS_ASSIGN_OR_RETURN(Descriptor fd, open());
-    auto file = std::make_shared<const ScratchFile>(std::move(fd), folder_);
-    if (const int code = detail::reserve_room(file->fd(), bytes); code != 0)
-      return file->error(code, "make room in");
-    return std::unique_ptr<SpoolItem>(std::make_unique<ScratchItem>(std::move(file)));
+    if (Share::take(*used_, bytes, options_.memory_bytes)) return in_memory_of(bytes);
+    auto item = on_disk(bytes);
+    if (item.ok() || !options_.spare_memory) return item;
+    const std::uint64_t most = options_.memory_bytes + options_.spare_memory();
+    return Share::take(*used_, bytes, most) ? in_memory_of(bytes) : std::move(item);
   }
 
  private:
+  // Of a share that is taken.
+  Expected<std::unique_ptr<SpoolItem>> in_memory_of(std::uint64_t bytes) {
+    Share share(used_, bytes);
+    NS_ASSIGN_OR_RETURN(auto item, memory_.create(bytes));
+    return std::unique_ptr<SpoolItem>(std::make_unique<MemoryItem>(std::move(item), std::move(share)));
+  }
+
+  Expected<std::unique_ptr<SpoolItem>> on_disk(std::uint64_t bytes) const {
+    if (options_.budget) NS_RETURN_IF_ERROR(options_.budget->check(bytes));
+    NS_ASSIGN_OR_RETURN(Descriptor fd, open());
+    auto file = std::make_shared<ScratchFile>(std::move(fd), options_.folder);
+    if (const int code = detail::reserve_room(file->fd(), bytes); code != 0)
+      return file->error(code, "make room in");
+    file->count(options_.budget, bytes);
+    return std::unique_ptr<SpoolItem>(std::make_unique<ScratchItem>(std::move(file)));
+  }
+
   Expected<Descriptor> open() const {
-    if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST)
-      return posix_error(errno, "create the folder", folder_);
+    if (::mkdir(options_.folder.c_str(), 0700) != 0 && errno != EEXIST)
+      return posix_error(errno, "create the folder", options_.folder);
 #ifdef O_TMPFILE
-    Descriptor nameless(detail::open_retrying(folder_, O_TMPFILE | O_RDWR, 0600));
+    Descriptor nameless(detail::open_retrying(options_.folder, O_TMPFILE | O_RDWR, 0600));
     if (nameless.get() >= 0) return nameless;
 #endif
     // Not every file system has files without a name.
-    std::string name = folder_ + "/XXXXXX";
+    std::string name = options_.folder + "/XXXXXX";
     Descriptor named(::mkostemp(name.data(), O_CLOEXEC));
-    if (named.get() < 0) return posix_error(errno, "create a file in", folder_);
+    if (named.get() < 0) return posix_error(errno, "create a file in", options_.folder);
     if (::unlink(name.c_str()) != 0) return posix_error(errno, "remove", name);
     return named;
   }
 
-  const std::string folder_;
-  const Room room_;  // left in memory
+  const FileSpoolOptions options_;
+  const Used used_;  // in memory
   MemorySpool memory_;
 };
 

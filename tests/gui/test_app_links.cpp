@@ -25,7 +25,7 @@ class TestAppLinks : public AppTest {
     return answer_question(
         patience_, [&] { fixture_->app().called(arguments); }, "linkQuestion", answer);
   }
-  QString invitation();
+  QString invitation(const QStringList& more = {});
 };
 
 void TestAppLinks::a_link_to_another_core_waits_for_a_yes() {
@@ -43,10 +43,11 @@ void TestAppLinks::a_link_to_another_core_waits_for_a_yes() {
 }
 
 // Into a network that this test makes; empty: that did not work.
-QString TestAppLinks::invitation() {
+QString TestAppLinks::invitation(const QStringList& more) {
   const QString profile = fixture_->path("invited.json");
-  const ProcessResult created =
-      run_node({"network", "create", "--from", "solo", "--name", "invited", "--out", profile});
+  const ProcessResult created = run_node(
+      QStringList{"network", "create", "--from", "solo", "--name", "invited", "--out", profile, "--force"} +
+      more);
   if (!created.ok()) return {};
   const ProcessResult invited = run_node({"network", "invite", "--profile", profile, "--json"});
   return json_lines(invited.out).value(0)["link"].toString();
@@ -57,6 +58,12 @@ void TestAppLinks::an_invitation_to_a_network_waits_for_a_yes() {
   QVERIFY2(link.startsWith("neuroshard:join"), qPrintable(link));
   QVERIFY(start_running());
   const QString asked = hand_over(link, "");
+  QVERIFY2(!asked.contains("A round of"), qPrintable(asked));
+  const QString of_rounds = hand_over(invitation({"--h", "20"}), "");
+  QVERIFY2(
+      of_rounds.contains(QRegularExpression("A round of 4 members: at most [0-9.]+ MiB written to the disk, "
+                                            "[0-9.]+ MiB sent, [0-9.]+ MiB received")),
+      qPrintable(of_rounds));
   QVERIFY2(asked.contains("invited") && asked.contains(fixture_->data() + "-invited"), qPrintable(asked));
   // Nothing was made, and the core that runs goes on.
   QVERIFY(!QFileInfo::exists(fixture_->data() + "-invited"));

@@ -34,6 +34,8 @@ class TestChainReturns : public QObject {
   void a_node_dies_at_each_kind_of_message();
   void a_corrupted_anchor_is_repaired();
   void a_full_disk_holds_up_nobody_and_carries_no_row();
+  void a_node_without_room_pauses_and_goes_on_data();
+  void a_node_without_room_pauses_and_goes_on();
   void a_slow_node_holds_nobody_up();
   void overlapped_rounds_hardly_wait();
   void an_old_disk_image_expels_nobody_data();
@@ -110,6 +112,67 @@ void TestChainReturns::a_full_disk_holds_up_nobody_and_carries_no_row() {
     QCOMPARE(lab.world.seen().conflicts, 0u);
     QCOMPARE(lab.world.seen().rows_carried, 0u);
   }
+}
+
+namespace {
+
+class Room final : public rounds::RoundRoom {
+ public:
+  Expected<void> take(std::size_t contributors) override {
+    ++asked;
+    most = std::max(most, contributors);
+    if (left == 0) return make_error(ErrorCode::Exhausted, "the day's budget is used up");
+    --left;
+    return {};
+  }
+  std::uint64_t left = ~std::uint64_t{0}, asked = 0;
+  std::size_t most = 0;
+};
+
+}  // namespace
+
+void TestChainReturns::a_node_without_room_pauses_and_goes_on_data() {
+  QTest::addColumn<int>("nodes");
+  QTest::newRow("the only one") << 1;
+  QTest::newRow("one of two") << 2;
+  QTest::newRow("one of four") << 4;
+}
+
+// By the limits of its user. It declares itself away, as the runtime does; the others go on.
+void TestChainReturns::a_node_without_room_pauses_and_goes_on() {
+  QFETCH(const int, nodes);
+  Room room;
+  auto options = lab_options(3, static_cast<std::size_t>(nodes));
+  options.room = [&](std::size_t node) { return node == 0 ? &room : nullptr; };
+  ChainLab lab(options);
+  QVERIFY(lab.world.run_to_round(3, 20 * lab_round));
+  QVERIFY(room.most >= static_cast<std::size_t>(nodes));
+  room.left = 0;
+  QVERIFY2(lab.world.run_until([&] { return !lab.world.training(0).view().no_room.empty(); }, 20 * lab_round),
+           lab.text("it pauses").c_str());
+  lab.world.chain(0).go_away();
+  lab.run_for(2 * lab_round);
+  const rounds::TrainingView paused = lab.world.training(0).view();
+  const std::uint64_t stands = lab.world.round(static_cast<std::size_t>(nodes) - 1);
+  const std::uint64_t received = paused.bytes_received;
+  lab.run_for(8 * lab_round);
+  const rounds::TrainingView still = lab.world.training(0).view();
+  QVERIFY2(!still.contributed && still.no_room == "the day's budget is used up", still.no_room.c_str());
+  QCOMPARE(still.bytes_received, received);  // it fetches nothing that it could not keep
+  if (nodes > 1)
+    QVERIFY2(lab.world.round(1) >= stands + 4, lab.text("the others").c_str());
+  else
+    QCOMPARE(lab.world.round(0), stands);
+  room.left = ~std::uint64_t{0};
+  lab.world.chain(0).come_back();
+  const std::uint64_t from = lab.world.round(static_cast<std::size_t>(nodes) - 1);
+  QVERIFY2(lab.world.run_to_round(from + 6, 40 * lab_round), lab.text("all again").c_str());
+  lab.run_for(2 * lab_second);
+  QVERIFY(lab.world.training(0).view().no_room.empty());
+  QCOMPARE(lab.world.seen().contributors.rbegin()->second, static_cast<std::size_t>(nodes));
+  QCOMPARE(lab.world.seen().conflicts, 0u);
+  QCOMPARE(lab.world.seen().twice, 0u);
+  QCOMPARE(lab.world.agreement_rate(), 1.0);
 }
 
 // A bit of one node's memory flips: its own result differs, and it takes the certified anchor of the others.

@@ -36,6 +36,8 @@ QString RoundsWords::phase(const node::RoundsView& rounds) {
   if (said == QLatin1String("taking over the network's tokenizer"))
     return tr("Fetching the network's tokenizer");
   if (said == QLatin1String("joining")) return tr("Joining: this node takes part in one of the next rounds");
+  if (said == QLatin1String("paused until there is room on the disk"))
+    return tr("Paused until there is room on the disk");
   if (said == QLatin1String("away")) return tr("Away: the other members continue without this node");
   if (said == QLatin1String("preparing")) return tr("Preparing the model");
   return said;

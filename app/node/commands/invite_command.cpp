@@ -8,6 +8,7 @@
 #include "app/node/commands/core_client.h"
 #include "app/node/commands/open_directory.h"
 #include "app/node/output/qr_text.h"
+#include "app/node/output/rounds_text.h"
 #include "core/compute/slot.h"
 #include "core/config/invite_link.h"
 #include "core/node/network_view.h"
@@ -175,6 +176,7 @@ std::string question_of(const config::InviteLink& link, const std::string& direc
   };
   if (link.trust.genesis) row("chain", "begins with block " + to_hex(*link.trust.genesis));
   if (link.voucher) row("vote", "your wallet may vote after its first counted work");
+  if (const std::string round = round_traffic_text(c); !round.empty()) row("round", round);
   for (const config::InvitedPeer& peer : link.peers) row("bootstrap", config::to_text(peer));
   for (const std::string& place : link.profile.directory.trackers) row("tracker", place);
   for (const std::string& place : link.profile.directory.bootstrap) row("bootstrap", place);
@@ -199,6 +201,9 @@ Expected<config::InviteLink> follow_invitation(const std::string& link, bool yes
     if (*answer != "y" && *answer != "Y" && *answer != "yes")
       return make_error(ErrorCode::Cancelled, "the invitation was declined; nothing was changed");
   }
+  if (yes)
+    if (const std::string round = round_traffic_text(invited.profile.consensus); !round.empty())
+      context.output.note("This network has " + round + ".");
   context.profile = link;
   return invited;
 }

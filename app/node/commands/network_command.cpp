@@ -12,6 +12,7 @@
 #include "app/node/commands/invite_command.h"
 #include "app/node/commands/key_file.h"
 #include "app/node/commands/network_voters.h"
+#include "app/node/output/rounds_text.h"
 #include "core/compute/slot.h"
 #include "core/config/network_profile.h"
 
@@ -196,6 +197,7 @@ void show_profile(const config::NetworkProfile& profile, CommandContext& context
   auto document = nlohmann::ordered_json::parse(config::format_network_profile(profile), nullptr, false);
   document["parameters"] = parameters;
   document["active_parameters"] = active;
+  document["round"] = round_traffic_json(c);
   document["notice"] = config::network_notice(profile);
   context.output.json_line(document);
 
@@ -205,6 +207,7 @@ void show_profile(const config::NetworkProfile& profile, CommandContext& context
   };
   out.line(fmt::format("Network {}\n  id {}\n  {} parameters, {} of them for each token\n", c.name,
                        to_hex(config::network_id(c)), human_count(parameters), human_count(active)));
+  if (const std::string round = round_traffic_text(c); !round.empty()) out.line("  " + round + "\n");
   out.line("Fixed for everyone:");
   for (const config::ConsensusField& field : config::consensus_fields()) {
     std::string_view key = field.key;

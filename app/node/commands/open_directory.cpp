@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/node/output/redaction.h"
+#include "core/config/former_names.h"
 #include "core/platform/file/paths.h"
 
 namespace neuroshard::app {
@@ -85,6 +86,16 @@ void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
             fmt::format("{} (default {})", info.help,
                         *info.default_text == '\0' ? "none" : info.default_text))
         ->type_name(info.type == config::SettingType::Choice ? info.choices : kind);
+  }
+  for (const config::FormerName& former : config::former_names) {
+    if (!settings.empty() && std::find(settings.begin(), settings.end(), former.id) == settings.end())
+      continue;
+    std::string flag = std::string("--") + former.name;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    command
+        .add_option_function<std::string>(
+            flag, [flags, id = former.id](const std::string& text) { flags->given.emplace_back(id, text); })
+        ->group("");  // not in the help
   }
 }
 

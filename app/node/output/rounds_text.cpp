@@ -4,8 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/node/output/progress.h"
+#include "core/runtime/round_rules.h"
+
 namespace neuroshard::app {
 namespace {
+
+constexpr std::size_t shown_members = 4;  // of a round for somebody who has not joined and knows none of them
 
 template <class T>
 nlohmann::ordered_json or_null(const std::optional<T>& value) {
@@ -104,6 +109,25 @@ std::vector<std::string> rounds_report_lines(const node::RoundsReport& report) {
   for (const node::RefusedEntry& refused : report.refused)
     lines.push_back(fmt::format("Refused from other nodes: {} ({} times)", refused.reason, refused.count));
   return lines;
+}
+
+nlohmann::ordered_json round_traffic_json(const config::ConsensusPart& consensus) {
+  if (consensus.inner_steps == 0) return nullptr;
+  const runtime::RoundTraffic traffic = runtime::round_traffic(consensus, shown_members);
+  return {{"members", shown_members},
+          {"written_bytes", traffic.written},
+          {"sent_bytes", traffic.sent},
+          {"received_bytes", traffic.received}};
+}
+
+std::string round_traffic_text(const config::ConsensusPart& consensus) {
+  if (consensus.inner_steps == 0) return {};
+  const runtime::RoundTraffic traffic = runtime::round_traffic(consensus, shown_members);
+  return fmt::format(
+      "a round of {} steps with {} members: at most {} written to the disk with its checkpoint, {} sent, {} "
+      "received",
+      consensus.inner_steps, shown_members, format_bytes(traffic.written), format_bytes(traffic.sent),
+      format_bytes(traffic.received));
 }
 
 }  // namespace neuroshard::app

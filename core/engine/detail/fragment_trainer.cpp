@@ -250,12 +250,13 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
   const bool settled = !was_sent_before_restart(from.round, hash);
   // The restored part is in the next delta: it is not carried as well.
   const bool put_back = settled && !from.counted && feedback_ && sent_.payload;
+  // First, because it needs room in the spool, and nothing has changed if there is none.
+  if (put_back) NS_RETURN_IF_ERROR(feedback_->roll_back(all_.options_.codec, sent_.payload));
   const bool new_anchor = !goes_on_from_checkpoint(from, hash);
   rounds::TrainedWork carried{static_cast<std::uint32_t>(restored_.steps), restored_.tokens};
   if (new_anchor) {
     NS_ASSIGN_OR_RETURN(carried, put_new(from, put_back));
   }
-  if (put_back) NS_RETURN_IF_ERROR(feedback_->roll_back(all_.options_.codec, sent_.payload));
   if (settled) sent_ = {};
   at_boundary_.reset();
   boundary_work_ = {};
@@ -283,17 +284,17 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
 }
 
 Expected<void> RoundTrainer::FragmentTrainer::make_boundary(const Asked& asked) {
-  Expected<Boundary> result = encode_delta();
-  if (result.ok()) {
-    // The batches of a payload from before a restart are not known any more.
-    if (!from_memory_) result->batches = all_.model_->last_batches(result->work.steps);
-    auto local = all_.copy_weights(*all_.model_, fragment_);
-    if (local.ok()) {
+  Expected<Boundary> result = make_error(ErrorCode::Internal, "no delta");
+  if (auto local = all_.copy_weights(*all_.model_, fragment_); local.ok()) {
+    result = encode_delta();
+    if (result.ok()) {
       at_boundary_ = std::move(*local);
       boundary_work_ = result->work;
-    } else {
-      result = local.error();
+      // The batches of a payload from before a restart are not known any more.
+      if (!from_memory_) result->batches = all_.model_->last_batches(result->work.steps);
     }
+  } else {
+    result = local.error();
   }
   {
     std::lock_guard lock(all_.mutex_);
@@ -335,8 +336,9 @@ Expected<rounds::RoundLearner::Boundary> RoundTrainer::FragmentTrainer::encode_d
 Expected<rounds::RoundLearner::Boundary> RoundTrainer::FragmentTrainer::with_feedback(
     rounds::TrainedWork work) {
   if (!feedback_) feedback_.emplace(fragment_.count, *all_.options_.error_feedback_beta, *all_.spool_);
-  // A second encoding would add the delta to the buffer twice.
-  if (!was_sent_before_restart(round_, anchor_hash_)) {
+  // A second encoding would add the delta to the buffer twice. The first may be of before a restart, or its
+  // contribution could not be kept.
+  if (!sent_.payload || sent_.round != round_ || sent_.anchor != anchor_hash_) {
     NS_ASSIGN_OR_RETURN(ByteSourcePtr payload, feedback_->encode(all_.options_.codec, delta()));
     sent_ = {round_, anchor_hash_, work, std::move(payload), {}};
     from_memory_ = false;

@@ -49,6 +49,7 @@ Expected<SessionInfo> SessionHost::open_training(const PrepareOptions& options) 
   services.rounds = engine.rounds != nullptr;
   services.peers = engine.data_peers;
   services.held_checkpoints = engine.held_checkpoints;
+  services.disk = engine.disk;
   NS_ASSIGN_OR_RETURN(training_, engine.make_session(context_.directory, services));
   NS_ASSIGN_OR_RETURN(SessionInfo info, training_->prepare(options));
   if (RoundModel* model = training_->round_model(); engine.rounds && model != nullptr)

@@ -63,6 +63,14 @@ Expected<void> SessionRoundModel::write_weights(std::uint64_t first, Span<const 
   return {};
 }
 
+// A limit that was lowered since the plan takes from it.
+std::uint64_t SessionRoundModel::spare_memory() const {
+  const TrainingMemory& memory = parts_.memory;
+  const std::uint64_t limit = parts_.directory.settings().number(config::Setting::MemoryLimit);
+  const std::uint64_t less = limit == 0 ? 0 : memory.plan.limit - std::min(limit, memory.plan.limit);
+  return memory.spare_bytes - std::min(less, memory.spare_bytes);
+}
+
 Bytes SessionRoundModel::last_batches(std::uint64_t steps) {
   const auto work = parts_.loader->last_batches(steps);
   return work ? data::encode_batch_work(*work) : Bytes();

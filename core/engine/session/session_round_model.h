@@ -34,6 +34,7 @@ class SessionRoundModel final : public RoundModel {
     parts_.loader->begin_round(round, beacon);
   }
   Bytes last_batches(std::uint64_t steps) override;
+  std::uint64_t spare_memory() const override;
   void synced() override { checkpoints_.after_sync(); }
   void set_places(std::vector<RoundPlace> places) override { parts_.state.places = std::move(places); }
   const std::vector<RoundPlace>& places() const override { return parts_.state.places; }

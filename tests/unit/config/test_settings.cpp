@@ -26,6 +26,7 @@ class TestSettings : public QObject {
   void locked_values_stay();
   void unknown_names_get_a_hint();
   void names_of_flags_and_variables();
+  void former_names_are_still_read();
 };
 
 namespace {
@@ -283,6 +284,26 @@ void TestSettings::names_of_flags_and_variables() {
   const SettingInfo& info = setting_info(Setting::CheckpointMinInterval);
   QCOMPARE(flag_name(info), std::string("--checkpoint-min-interval"));
   QCOMPARE(environment_name(info), std::string("NEUROSHARD_CHECKPOINT_MIN_INTERVAL"));
+}
+
+void TestSettings::former_names_are_still_read() {
+  const auto id = find_setting("checkpoint_daily_write_budget");
+  QVERIFY(id.ok() && *id == Setting::CheckpointDailyWriteBudget);
+  QCOMPARE(std::string(setting_info(*id).name), std::string("daily_write_budget"));
+  const auto file = parse_settings(as_bytes(std::string("checkpoint_daily_write_budget = \"3GiB\"\n")));
+  QVERIFY(file.ok() && file->size() == 1);
+  QVERIFY(format_settings(*file).find("\ndaily_write_budget = \"3GiB\"\n") != std::string::npos);
+  const auto both = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "NEUROSHARD_CHECKPOINT_DAILY_WRITE_BUDGET") return "1GiB";
+    if (name == "NEUROSHARD_DAILY_WRITE_BUDGET") return "2GiB";
+    return std::nullopt;
+  };
+  const auto former = [](const std::string& name) -> std::optional<std::string> {
+    return name == "NEUROSHARD_CHECKPOINT_DAILY_WRITE_BUDGET" ? std::optional<std::string>("1GiB")
+                                                              : std::nullopt;
+  };
+  QCOMPARE(Settings::resolve({nullptr, nullptr, former, {}})->number(*id), std::uint64_t{1} << 30);
+  QCOMPARE(Settings::resolve({nullptr, nullptr, both, {}})->number(*id), std::uint64_t{2} << 30);
 }
 
 NS_TEST(TestSettings)

@@ -23,7 +23,10 @@ inline void engine_and_remote() {
 // An engine over the toy model, and the path on which the tests reach it.
 class Core {
  public:
-  explicit Core(bool remote) : remote_(remote) { start(); }
+  explicit Core(bool remote, std::function<void(const config::Settings&)> on_settings = nullptr)
+      : remote_(remote), on_settings_(std::move(on_settings)) {
+    start();
+  }
   ~Core() { stop(); }
 
   node::Node& node() { return client_ ? static_cast<node::Node&>(*client_) : *engine_; }
@@ -86,6 +89,7 @@ class Core {
     NS_CHECK(directory.ok());
     engine::EngineOptions options;
     options.version = "test";
+    options.on_settings = on_settings_;
     options.make_session = [this](config::DataDirectory& d, engine::TrainingServices services) {
       services.load_module = [this](const std::string&, const compute::ModuleOptions& given, Logger&) {
         module_.controls.threads = given.threads;
@@ -123,6 +127,7 @@ class Core {
   }
 
   const bool remote_;
+  const std::function<void(const config::Settings&)> on_settings_;
   TrainingFixture fixture_;
   crypto::SystemEntropy entropy_;
   ToyModule module_;

@@ -22,12 +22,14 @@ struct Run {
   Expected<engine::SessionInfo> info = make_error(ErrorCode::Internal, "not prepared");
 
   Run(TrainingFixture& fixture, const std::string& name, const std::string& text = "text.txt",
-      engine::SessionMode mode = engine::SessionMode::Train, storage::FileEnv* files = nullptr) {
+      engine::SessionMode mode = engine::SessionMode::Train, storage::FileEnv* files = nullptr,
+      std::shared_ptr<storage::DiskBudget> disk = nullptr) {
     auto opened = fixture.open(name);
     NS_CHECK(opened.ok());
     directory = std::move(*opened);
     engine::TrainingServices services{files != nullptr ? *files : fixture.files(), fixture.clock(),
                                       fixture.logger()};
+    services.disk = std::move(disk);
     services.load_module = [this](const std::string&, const compute::ModuleOptions& options, Logger&) {
       module->controls.threads = options.threads;
       return Expected<compute::LoadedModule>(compute::LoadedModule{module.get(), {}});

@@ -28,6 +28,7 @@ class TestCommands : public QObject {
   void model_and_data_are_described_data() { testing::engine_and_remote(); }
   void model_and_data_are_described();
   void settings_go_back_to_their_default();
+  void stored_settings_are_passed_on();
 };
 
 void TestCommands::text_beside_training_and_without() {
@@ -175,6 +176,30 @@ void TestCommands::settings_go_back_to_their_default() {
     QVERIFY2(!setting.title.empty() && !setting.group.empty(), setting.name.c_str());
     if (setting.name == "max_micro_batch") QCOMPARE(setting.origin, std::string("built-in"));
   }
+}
+
+// To the parts of a node that obey them outside of the training; a refused one is not.
+void TestCommands::stored_settings_are_passed_on() {
+  std::mutex mutex;
+  std::vector<std::uint64_t> limits;
+  Core core(false, [&](const config::Settings& settings) {
+    const std::lock_guard lock(mutex);
+    limits.push_back(settings.number(config::Setting::DiskLimit));
+  });
+  const auto seen = [&] {
+    const std::lock_guard lock(mutex);
+    return limits;
+  };
+  QVERIFY(!core.done(core.node().set_setting("disk_limit", "5GiB")).error);
+  QVERIFY(seen() == std::vector<std::uint64_t>{std::uint64_t{5} << 30});
+  QVERIFY(!core.node().set_setting("disk_limit", "much").ok());
+  QVERIFY(!core.done(core.node().set_setting("disk_limit", "")).error);
+  QVERIFY((seen() == std::vector<std::uint64_t>{std::uint64_t{5} << 30, 0}));
+  // In the middle of training, too.
+  QVERIFY(core.node().start_training({core.fixture().path("text.txt"), 0, 0}).ok());
+  QVERIFY(until([&] { return core.node().snapshot()->training.step > 1; }));
+  QVERIFY(!core.done(core.node().set_setting("disk_limit", "6GiB")).error);
+  QCOMPARE(seen().back(), std::uint64_t{6} << 30);
 }
 
 NS_TEST(TestCommands)

@@ -1,6 +1,9 @@
 // Limits and settings of a running session: obeyed from the next step on, and clear about what is missing.
 #include <QtTest>
 
+#include "core/config/network_profile.h"
+#include "core/engine/session/session_limits.h"
+#include "core/engine/training_data.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/engine/session_run.h"
 
@@ -18,7 +21,42 @@ class TestTrainingLimits : public QObject {
   void out_of_memory_is_remembered();
   void limits_hold_from_the_next_step();
   void checkpoint_settings_hold_from_the_next_step();
+  void a_lowered_disk_limit_reaches_the_published_text();
+  void others_use_up_the_days_writes();
+  void rounds_take_the_place_of_old_checkpoints();
 };
+
+namespace {
+
+// Published text, as far as its limit is concerned.
+class LimitedText final : public neuroshard::data::Dataset {
+ public:
+  const neuroshard::data::Manifest& manifest() const override { return manifest_; }
+  const neuroshard::data::Tokenizer& tokenizer() const override { NS_CHECK(false); }
+  const std::vector<neuroshard::data::ShardEntry>& shards(neuroshard::data::Split) const override {
+    return shards_;
+  }
+  neuroshard::Expected<std::shared_ptr<const neuroshard::data::ShardTokens>> load(
+      neuroshard::data::ShardId, const neuroshard::CancelToken&) override {
+    return neuroshard::make_error(ErrorCode::NotFound, "no shard");
+  }
+  neuroshard::Expected<void> prefetch(neuroshard::data::ShardId, const neuroshard::CancelToken&) override {
+    return {};
+  }
+  neuroshard::Expected<void> limit_cache(std::uint64_t bytes) override {
+    limits.push_back(bytes);
+    if (fails) return neuroshard::make_error(ErrorCode::Io, "a shard can't be deleted");
+    return {};
+  }
+  std::vector<std::uint64_t> limits;
+  bool fails = false;
+
+ private:
+  neuroshard::data::Manifest manifest_;
+  std::vector<neuroshard::data::ShardEntry> shards_;
+};
+
+}  // namespace
 
 void TestTrainingLimits::memory_limit_says_what_is_missing() {
   TrainingFixture fixture;
@@ -92,6 +130,92 @@ void TestTrainingLimits::checkpoint_settings_hold_from_the_next_step() {
     QVERIFY(run.session->save().ok());
   }
   QVERIFY(checkpoints_of(fixture, "d") <= 2);
+}
+
+// Between two steps, once; a failure is an alert.
+void TestTrainingLimits::a_lowered_disk_limit_reaches_the_published_text() {
+  using namespace neuroshard;
+  TrainingFixture fixture;
+  const auto directory = fixture.open("d").value();
+  testing::ToyModule module;
+  engine::detail::SessionParts parts(*directory, {fixture.files(), fixture.clock(), fixture.logger()});
+  parts.history =
+      engine::TrainingHistory::open(fixture.files(), fixture.path("d/state.db"), fixture.clock()).value();
+  auto text = std::make_unique<LimitedText>();
+  LimitedText& seen = *text;
+  parts.dataset = std::move(text);
+  parts.module = compute::LoadedModule{&module, {}};
+  compute::StageSpec spec;
+  spec.shape = config::model_shape(directory->profile().consensus);
+  parts.stage = compute::make_stage(module, spec).value();
+  parts.loop.emplace(*parts.stage, fixture.clock(), fixture.logger(), 1u);
+  engine::detail::SessionLimits limits(parts);
+  StepReport report;
+  limits.follow(&report);
+  QVERIFY(seen.limits.empty());  // as it was when the text was opened
+  constexpr std::uint64_t gib = 1u << 30;
+  QVERIFY(directory->set_setting(Setting::DiskLimit, {gib, {}}).ok());
+  limits.follow(&report);
+  limits.follow(&report);
+  QVERIFY(seen.limits == std::vector<std::uint64_t>{gib / 2});
+  QVERIFY(report.alerts.empty());
+  seen.fails = true;
+  QVERIFY(directory->set_setting(Setting::DiskLimit, {gib / 2, {}}).ok());
+  limits.follow(&report);
+  QCOMPARE(report.alerts.size(), std::size_t{1});
+  QVERIFY(report.alerts.front().text.find("can't be deleted") != std::string::npos);
+  QVERIFY(directory->set_setting(Setting::DiskLimit, {0, {}}).ok());
+  limits.follow(&report);
+  QCOMPARE(seen.limits.back(), engine::published_cache_bytes(*directory));
+}
+
+// Rounds and checkpoints share one budget, and each counts what the other wrote.
+void TestTrainingLimits::others_use_up_the_days_writes() {
+  using namespace neuroshard;
+  TrainingFixture fixture;
+  const auto disk = storage::DiskBudget::open(fixture.files(), fixture.clock(), fixture.logger(),
+                                              {fixture.path("."), 0, {}, {}}, {})
+                        .value();
+  Run run(fixture, "d", "text.txt", engine::SessionMode::Train, nullptr, disk);
+  QVERIFY(run.session->save().ok());
+  const std::uint64_t one = disk->written_today();
+  QVERIFY(one > 0);
+  QVERIFY(run.directory->set_setting(Setting::CheckpointDailyWriteBudget, {20 * one, {}}).ok());
+  bool started = false;
+  for (int i = 0; i < 6; ++i) started = run.step().checkpoint_started || started;
+  QVERIFY(started);
+  disk->wrote(20 * one);
+  for (int i = 0; i < 12; ++i) QVERIFY(!run.step().checkpoint_started);
+  fixture.jump(std::chrono::hours(24));
+  started = false;
+  for (int i = 0; i < 6; ++i) started = run.step().checkpoint_started || started;
+  QVERIFY(started);
+}
+
+void TestTrainingLimits::rounds_take_the_place_of_old_checkpoints() {
+  using namespace neuroshard;
+  TrainingFixture fixture;
+  fixture.settings[Setting::CheckpointKeepLast] = "10";
+  const auto disk = storage::DiskBudget::open(fixture.files(), fixture.clock(), fixture.logger(),
+                                              {fixture.path("none"), 0, {}, {}}, {})
+                        .value();
+  Run run(fixture, "d", "text.txt", engine::SessionMode::Train, nullptr, disk);
+  const auto save = [&] {
+    run.step();
+    QVERIFY(run.session->save().ok());
+  };
+  for (int i = 0; i < 4; ++i) save();
+  const std::size_t before = checkpoints_of(fixture, "d");
+  QVERIFY(before >= 4);
+  std::uint64_t all = 0;
+  const auto entries = checkpoint::Catalogue(fixture.files(), fixture.path("d") + "/checkpoints").list();
+  for (const checkpoint::Entry& entry : *entries) all += entry.bytes;
+  QVERIFY(run.directory->set_setting(Setting::DiskLimit, {100 * all, {}}).ok());
+  save();
+  QCOMPARE(checkpoints_of(fixture, "d"), before + 1);
+  disk->hold(99 * all + all / 2);
+  save();
+  QVERIFY(checkpoints_of(fixture, "d") < before);
 }
 
 NS_TEST(TestTrainingLimits)

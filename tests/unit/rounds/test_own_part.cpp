@@ -16,18 +16,26 @@ class Learner final : public RoundLearner {
   void start(Start from) override { started = std::move(from); }
   TrainedWork progress() const override { return {100, 6400}; }
   void boundary(AfterBoundary, std::function<void(Expected<Boundary>)> done) override {
+    ++asked;
+    if (error) return done(*error);
     done(Boundary{in_memory(Bytes(64, 1)), {100, 6400}, {}, batches});
   }
   void go_on() override {}
 
   std::optional<Start> started;
   Bytes batches;
+  std::optional<Error> error;
+  int asked = 0;
 };
 
 class Store final : public RoundStore {
  public:
   Expected<ByteSourcePtr> load(Record) override { return make_error(ErrorCode::NotFound, "nothing"); }
-  void save(Record, ByteSourcePtr, std::function<void(Expected<void>)> done) override { done({}); }
+  void save(Record record, ByteSourcePtr, std::function<void(Expected<void>)> done) override {
+    if (error && record == Record::Contribution) return done(*error);
+    done({});
+  }
+  std::optional<Error> error;
 };
 
 class Keeper final : public BatchKeeper {
@@ -102,6 +110,36 @@ class TestOwnPart : public QObject {
     QCOMPARE(unknown.made, 1);
     QVERIFY(unknown.keeper.asked.empty());
     QVERIFY(unknown.contribution().batches == Hash256{});
+  }
+
+  // Nothing is signed whose payload is not on the disk.
+  void without_room_it_contributes_later() {
+    Bench b;
+    b.learner.error = make_error(ErrorCode::Exhausted, "the disk is full");
+    b.contribute();
+    QVERIFY(!b.own.is_making() && !b.own.has_contributed() && !b.own.gave(0));
+    QVERIFY(b.own.trouble().find("the disk is full") != std::string::npos);
+    b.learner.error.reset();
+    b.store.error = make_error(ErrorCode::Exhausted, "the disk is full again");
+    b.contribute();
+    QVERIFY(!b.own.is_making() && !b.own.has_contributed() && !b.own.gave(0));
+    QVERIFY(b.own.trouble().find("full again") != std::string::npos);
+    QCOMPARE(b.made, 0);
+    b.store.error.reset();
+    b.contribute();
+    QCOMPARE(b.made, 1);
+    QVERIFY(b.own.trouble().empty() && b.own.has_contributed() && b.own.gave(0));
+    QCOMPARE(b.learner.asked, 3);
+  }
+
+  // The delta itself is wrong: later it would be as well.
+  void a_delta_that_can_not_be_encoded_is_not_tried_again() {
+    Bench b;
+    b.learner.error = make_error(ErrorCode::InvalidArgument, "a value is not finite");
+    b.contribute();
+    QVERIFY(b.own.is_making() && b.own.trouble().empty());
+    b.contribute();
+    QCOMPARE(b.learner.asked, 1);
   }
 
   void a_list_that_comes_after_the_round_makes_no_contribution() {

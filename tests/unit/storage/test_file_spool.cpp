@@ -86,6 +86,60 @@ class TestFileSpool : public QObject {
     QCOMPARE(open_below(folder), std::uint64_t{0});
   }
 
+  // By the user's limits; with too little memory as well, the reason is the disk's.
+  void without_room_on_the_disk_items_stay_in_the_spare_memory() {
+    const QTemporaryDir folder;
+    const auto files = make_posix_file_env();
+    SystemClock clock;
+    NullLogger logger;
+    DiskBudgetOptions options;
+    options.folder = folder.path().toStdString();
+    const auto budget = DiskBudget::open(*files, clock, logger, options, {0, 10'000}).value();
+    budget->measure();
+    std::uint64_t spare = 5000;
+    const auto spool =
+        make_file_spool({folder.filePath("spool").toStdString(), 1000, budget, [&] { return spare; }});
+    const auto make = [&](std::uint64_t bytes) -> ByteSourcePtr {
+      auto item = spool->create(bytes);
+      if (!item.ok()) return nullptr;
+      const Bytes all = pattern(static_cast<std::size_t>(bytes));
+      const ByteSourcePtr made = (*item)->write_at(0, all).ok() ? (*item)->finish(bytes).value() : nullptr;
+      return made && read_all(*made).value() == all ? made : nullptr;
+    };
+    ByteSourcePtr first = make(7000);  // on the disk
+    QVERIFY(first);
+    QCOMPARE(open_below(folder), std::uint64_t{1});
+    QCOMPARE(budget->written_today(), std::uint64_t{7000});
+    QCOMPARE(budget->space_used(), std::uint64_t{7000});
+    ByteSourcePtr second = make(4000);  // in memory: the budget has 3000
+    QVERIFY(second);
+    QCOMPARE(open_below(folder), std::uint64_t{1});
+    const auto third = spool->create(4000);
+    QVERIFY(!third.ok());
+    QVERIFY(third.error().message.find("daily_write_budget") != std::string::npos);
+    second.reset();
+    QVERIFY(make(4000));
+    spare = 0;
+    QVERIFY(!spool->create(4000).ok());
+    QVERIFY(make(2000));  // on the disk
+    first.reset();
+    QCOMPARE(budget->space_used(), std::uint64_t{0});
+    QCOMPARE(budget->written_today(), std::uint64_t{9000});
+  }
+
+  void a_full_disk_keeps_items_in_the_spare_memory() {
+    const QTemporaryDir folder;
+    const auto spool = make_file_spool(
+        {folder.filePath("spool").toStdString(), 0, nullptr, [] { return std::uint64_t{1} << 61; }});
+    // The folder of the spool is a file: nothing can be created there.
+    QFile in_the_way(folder.filePath("spool"));
+    QVERIFY(in_the_way.open(QIODevice::WriteOnly));
+    auto item = spool->create(5000);
+    QVERIFY(item.ok());
+    QVERIFY((*item)->write_at(0, pattern(5000)).ok());
+    QVERIFY(read_all(*(*item)->finish(5000).value()).value() == pattern(5000));
+  }
+
   void a_full_disk_is_said_before_anything_is_written() {
     const QTemporaryDir folder;
     const auto spool = make_file_spool({folder.filePath("spool").toStdString(), 0});

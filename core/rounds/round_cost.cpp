@@ -1,0 +1,35 @@
+#include "core/rounds/round_cost.h"
+
+#include <algorithm>
+
+namespace neuroshard::rounds {
+namespace {
+
+constexpr std::uint64_t small_records = 64u << 10;
+
+}  // namespace
+
+RoundCost round_cost(const RoundShape& shape) {
+  const std::uint64_t floats = shape.values * sizeof(float), anchor = 2 * floats;
+  const std::uint64_t payload = outer::max_payload_bytes(shape.codec, shape.values);
+  const std::uint64_t contributors = std::max<std::size_t>(shape.contributors, 1), others = contributors - 1;
+  const std::uint64_t feedback = shape.error_feedback ? floats : 0;
+  const std::uint64_t members = std::max<std::size_t>(shape.group_members, 1);
+  const std::uint64_t groups = contributors > members ? (contributors + members - 1) / members : 0;
+  // Each sub-group's aggregate, and its payload.
+  const std::uint64_t sums = groups * (floats + outer::max_payload_bytes({outer::Codec::Int8}, shape.values));
+  RoundCost cost;
+  cost.kept = anchor + payload + (shape.error_feedback ? payload + floats : 0) + small_records;
+  // Payloads, the weights at the boundary, the error feedback's buffer, the aggregate, the anchor.
+  cost.temporary = contributors * payload + floats + feedback + floats + sums + anchor;
+  // Two anchors and the next one; payloads of two rounds; old and new buffers.
+  cost.resident = 3 * anchor + 2 * contributors * payload + 2 * floats + 2 * feedback + sums;
+  cost.sent = cost.received = others * payload;
+  return cost;
+}
+
+std::uint64_t written_bytes(const RoundCost& cost, std::uint64_t spool_memory) {
+  return cost.kept + (cost.resident <= spool_memory ? 0 : cost.temporary);
+}
+
+}  // namespace neuroshard::rounds

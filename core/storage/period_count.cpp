@@ -1,0 +1,78 @@
+#include "core/storage/period_count.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "core/base/bytes.h"
+#include "core/base/check.h"
+
+namespace neuroshard::storage {
+namespace {
+
+//   offset  size  content, little-endian
+//   0       4     magic
+//   4       4     period
+//   8       8     bytes
+constexpr std::size_t magic_bytes = 4, file_bytes = 16;
+constexpr std::uint64_t piece = 16u << 20;
+
+}  // namespace
+
+std::int32_t utc_day(WallTime wall) {
+  return static_cast<std::int32_t>(std::chrono::floor<std::chrono::days>(wall.time_since_epoch()).count());
+}
+
+Expected<PeriodCount> PeriodCount::open(storage::FileEnv& files, std::string path, std::string magic,
+                                        const std::string& what, std::int32_t now) {
+  NS_CHECK(magic.size() == magic_bytes);
+  PeriodCount count(files, std::move(path), std::move(magic));
+  count.period_ = now;
+  if (!files.exists(count.path_)) return count;
+  NS_ASSIGN_OR_RETURN(const Bytes bytes, read_file(files, count.path_, file_bytes));
+  if (bytes.size() != file_bytes || as_text(ByteSpan(bytes).first(magic_bytes)) != count.magic_) {
+    return make_error(
+        ErrorCode::Corrupt,
+        fmt::format("{} is not a count of {}; remove it and the count starts at zero", count.path_, what));
+  }
+  count.period_ = load_le<std::int32_t>(bytes.data() + 4);
+  count.used_ = count.written_ = load_le<std::uint64_t>(bytes.data() + 8);
+  count.roll(now);
+  return count;
+}
+
+void PeriodCount::roll(std::int32_t now) {
+  if (now <= period_) return;
+  period_ = now;
+  used_ = written_ = 0;
+}
+
+Expected<void> PeriodCount::write(std::uint64_t value) {
+  Bytes bytes(magic_.begin(), magic_.end());
+  append_le(bytes, period_);
+  append_le(bytes, value);
+  NS_RETURN_IF_ERROR(write_file_atomic(*files_, path_, bytes));
+  written_ = value;
+  return {};
+}
+
+Expected<void> PeriodCount::add(std::uint64_t bytes, std::int32_t now) {
+  roll(now);
+  used_ += std::min(bytes, std::numeric_limits<std::uint64_t>::max() - piece - used_);
+  if (used_ <= written_) return {};
+  return write(used_ + piece);
+}
+
+Expected<void> PeriodCount::save(std::int32_t now) {
+  roll(now);
+  return write(used_);
+}
+
+std::uint64_t PeriodCount::used(std::int32_t now) {
+  roll(now);
+  return used_;
+}
+
+}  // namespace neuroshard::storage

@@ -1,0 +1,47 @@
+// A count of bytes in a period, e.g. a day, in a small file: neither a restart nor a kill resets it. The file is
+// written ahead in pieces of 16 MiB, so a kill counts less than one piece too much and never too little.
+//
+// Periods have numbers that rise. A clock set back keeps the count of the later period: no limit is given twice.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/clock.h"
+#include "core/base/expected.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::storage {
+
+// Days since 1970-01-01 (UTC).
+std::int32_t utc_day(WallTime wall);
+
+class PeriodCount {
+ public:
+  // magic: four characters of the file's format; what: of the count, for people ("this month's traffic").
+  // The first add() creates the file. `files` outlives this.  Threads: one.
+  // Corrupt: the file has another format; the message says to remove it.
+  static Expected<PeriodCount> open(storage::FileEnv& files, std::string path, std::string magic,
+                                    const std::string& what, std::int32_t now);
+
+  // An error: the count holds in memory and is written with the next piece.
+  Expected<void> add(std::uint64_t bytes, std::int32_t now);
+  // Writes the exact count; at a clean stop.
+  Expected<void> save(std::int32_t now);
+  std::uint64_t used(std::int32_t now);
+  std::int32_t period() const { return period_; }
+
+ private:
+  PeriodCount(storage::FileEnv& files, std::string path, std::string magic)
+      : files_(&files), path_(std::move(path)), magic_(std::move(magic)) {}
+  void roll(std::int32_t now);
+  Expected<void> write(std::uint64_t value);
+
+  storage::FileEnv* files_;
+  std::string path_, magic_;
+  std::int32_t period_ = 0;
+  std::uint64_t used_ = 0;
+  std::uint64_t written_ = 0;  // the count in the file
+};
+
+}  // namespace neuroshard::storage

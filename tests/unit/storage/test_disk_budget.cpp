@@ -1,0 +1,178 @@
+// The user's limits on the disk: what counts, what has no room, and when there is room again.
+#include <QTest>
+
+#include "core/storage/counted_files.h"
+#include "core/storage/disk_budget.h"
+#include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
+#include "tests/support/time.h"
+
+using namespace neuroshard;
+using namespace neuroshard::storage;
+
+namespace {
+
+constexpr std::uint64_t mebi = 1u << 20;
+
+QByteArray why(const Expected<void>& room) {
+  return room.ok() ? QByteArray() : QByteArray::fromStdString(room.error().describe());
+}
+
+}  // namespace
+
+class TestDiskBudget : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void init() {
+    files_ = std::make_unique<testing::MemoryFileEnv>();
+    clock_ = std::make_unique<ManualClock>();
+    options_ = {};
+    options_.folder = "/d";
+    QVERIFY(files_->create_directories("/d/checkpoints/one").ok());
+    QVERIFY(files_->create_directories("/d/chain").ok());
+    write("/d/chain/row-0", 3 * mebi);
+    write("/d/checkpoints/one/model", 10 * mebi);
+  }
+
+  void a_day_has_a_budget_and_the_next_one_a_new_one() {
+    const auto budget = open({0, 100 * mebi});
+    QVERIFY(budget->check(100 * mebi).ok());
+    budget->wrote(60 * mebi);
+    budget->hold(30 * mebi);
+    QVERIFY(budget->check(10 * mebi).ok());
+    QVERIFY2(why(budget->check(10 * mebi + 1)).contains("daily_write_budget"),
+             why(budget->check(10 * mebi + 1)).constData());
+    QCOMPARE(budget->check(10 * mebi + 1).error().code, ErrorCode::Exhausted);
+    budget->give_back(30 * mebi);  // was written all the same
+    QVERIFY(!budget->check(11 * mebi).ok());
+    budget->set_limits({0, 200 * mebi});
+    QVERIFY(budget->check(100 * mebi).ok());
+    budget->set_limits({0, 100 * mebi});
+    clock_->advance(24 * test::hour);
+    QVERIFY(budget->check(100 * mebi).ok());
+    QCOMPARE(budget->written_today(), std::uint64_t{0});
+  }
+
+  // Neither after a clean stop nor after a kill.
+  void a_restart_does_not_give_the_day_again() {
+    {
+      const auto budget = open({0, 100 * mebi});
+      budget->wrote(95 * mebi);
+    }
+    QVERIFY(!open({0, 100 * mebi})->check(6 * mebi).ok());
+    {
+      const auto budget = open({0, 0});
+      QVERIFY(budget->written_today() >= 95 * mebi);
+    }
+    QVERIFY(files_->remove_file("/d/writes.day").ok());
+    {
+      const auto budget = open({0, 0});
+      budget->wrote(12345);
+      budget->save();
+    }
+    const auto budget = open({0, 0});
+    QCOMPARE(budget->written_today(), std::uint64_t{12345});
+    // Another count of the same day.
+    budget->written_at_least(utc_day(clock_->wall_now()), 20'000);
+    budget->written_at_least(utc_day(clock_->wall_now()), 15'000);
+    budget->written_at_least(utc_day(clock_->wall_now()) - 1, 90'000);
+    QCOMPARE(budget->written_today(), std::uint64_t{20'000});
+  }
+
+  void the_space_is_all_but_the_checkpoints_that_can_be_deleted() {
+    options_.excluded = "checkpoints";
+    options_.kept_of_excluded = [] { return 2 * mebi; };
+    const auto budget = open({20 * mebi, 0});
+    QVERIFY(budget->check(15 * mebi).ok());
+    QVERIFY(!budget->check(15 * mebi + 1).ok());
+    QVERIFY2(why(budget->check(16 * mebi)).contains("disk_limit"), why(budget->check(16 * mebi)).constData());
+    budget->hold(5 * mebi);
+    QCOMPARE(budget->space_used(), 8 * mebi);
+    QVERIFY(!budget->check(11 * mebi).ok());
+    budget->give_back(5 * mebi);
+    budget->wrote(10 * mebi);  // in place of what was there, it turns out
+    QVERIFY(!budget->check(6 * mebi).ok());
+    budget->measure();
+    QVERIFY(budget->check(14 * mebi).ok());  // the count of the day is a file as well
+    budget->set_limits({4 * mebi, 0});
+    QVERIFY(!budget->check(1).ok());
+  }
+
+  void what_is_reserved_is_nobody_elses() {
+    const auto budget = open({0, 100 * mebi});
+    budget->reserve(70 * mebi);
+    QVERIFY(budget->check(30 * mebi).ok() && !budget->check(31 * mebi).ok());
+    budget->wrote(50 * mebi);
+    QVERIFY(budget->check(30 * mebi).ok() && !budget->check(31 * mebi).ok());
+    budget->wrote(40 * mebi);  // more than was reserved
+    QVERIFY(budget->check(10 * mebi).ok() && !budget->check(11 * mebi).ok());
+  }
+
+  void a_full_disk_has_no_room_either() {
+    options_.least_free = 7 * mebi;
+    files_->set_capacity(40 * mebi);  // 13 in use
+    const auto budget = open({});
+    QVERIFY(budget->check(20 * mebi).ok());
+    QVERIFY2(why(budget->check(21 * mebi)).contains("free some space"),
+             why(budget->check(21 * mebi)).constData());
+    budget->hold(15 * mebi);
+    QVERIFY(!budget->check(6 * mebi).ok());
+    files_->set_capacity(400 * mebi);
+    budget->measure();
+    QVERIFY(budget->check(21 * mebi).ok());
+  }
+
+  // It is logged once.
+  void the_reason_is_the_same_text_as_long_as_it_is_the_same() {
+    const auto budget = open({0, 10 * mebi});
+    const QByteArray before = why(budget->check(20 * mebi));
+    budget->wrote(mebi / 2);
+    QCOMPARE(why(budget->check(20 * mebi)), before);
+  }
+
+  void before_the_first_measurement_there_is_room() {
+    auto budget = DiskBudget::open(*files_, *clock_, logger_, options_, {1, 1});
+    QVERIFY(budget.ok() && (*budget)->check(100 * mebi).ok());
+    (*budget)->measure();
+    QVERIFY(!(*budget)->check(2).ok());
+  }
+
+  void a_damaged_count_says_what_to_do() {
+    write("/d/writes.day", 16);
+    const auto budget = DiskBudget::open(*files_, *clock_, logger_, options_, {});
+    QCOMPARE(budget.error().code, ErrorCode::Corrupt);
+    QVERIFY(budget.error().message.find("remove it") != std::string::npos);
+  }
+
+  void writes_through_counted_files_count() {
+    const auto budget = open({});
+    const auto counted = make_counted_files(*files_, budget);
+    QVERIFY(write_file_atomic(*counted, "/d/chain/votes", Bytes(1000)).ok());
+    auto log = counted->open_append("/d/chain/blocks").value();
+    QVERIFY(log->append(Bytes(23)).ok() && log->append(Bytes(77)).ok() && log->close().ok());
+    QCOMPARE(budget->written_today(), std::uint64_t{1100});
+    QCOMPARE(read_file(*counted, "/d/chain/votes", mebi)->size(), std::size_t{1000});
+    QCOMPARE(budget->written_today(), std::uint64_t{1100});
+  }
+
+ private:
+  std::shared_ptr<DiskBudget> open(const DiskLimits& limits) {
+    auto budget = DiskBudget::open(*files_, *clock_, logger_, options_, limits);
+    if (!budget.ok()) qFatal("%s", budget.error().describe().c_str());
+    (*budget)->measure();
+    return *budget;
+  }
+  void write(const std::string& path, std::uint64_t bytes) {
+    auto file = files_->open_write(path, false).value();
+    QVERIFY(file->append(Bytes(static_cast<std::size_t>(bytes))).ok() && file->close().ok());
+  }
+
+  std::unique_ptr<testing::MemoryFileEnv> files_;
+  std::unique_ptr<ManualClock> clock_;
+  DiskBudgetOptions options_;
+  NullLogger logger_;
+};
+
+NS_TEST(TestDiskBudget)
+#include "test_disk_budget.moc"
