@@ -19,6 +19,7 @@
 
 #include "core/platform/socket/client_hello.h"
 #include "core/platform/socket/detail/socket_address.h"
+#include "core/platform/socket/subnet.h"
 
 namespace neuroshard::platform {
 namespace {
@@ -32,10 +33,6 @@ constexpr std::size_t least_hello = 40;
 constexpr std::size_t most_hello = 8u << 10;
 // RFC 8446 §6: an alert record with "fatal, protocol_version".
 constexpr std::array<std::uint8_t, 7> old_tls_alert{21, 3, 3, 0, 2, 2, 70};
-
-bool is_loopback(const IpAddress& address) {
-  return address.is_v4() && address.bytes[12] == 127;
-}
 
 class Listener final : public TlsListener {
  public:
@@ -176,6 +173,10 @@ class Listener final : public TlsListener {
   }
 
   void hand_on(const Connection& connection, const Events& events) {
+    if (events.may_greet && !events.may_greet(connection.address)) {
+      close(connection.descriptor);
+      return events.shown_out(ShownOut::NotWelcome, connection.address);
+    }
     const auto of_address = static_cast<std::size_t>(std::count_if(
         open_.begin(), open_.end(), [&](const Connection& c) { return c.address == connection.address; }));
     const bool too_many = open_.size() >= limits_.connections;
