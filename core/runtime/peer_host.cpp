@@ -1,17 +1,25 @@
 #include "core/runtime/peer_host.h"
 
+#include <algorithm>
 #include <future>
 
 #include "core/nat/nat_pmp_mapper.h"
 #include "core/nat/upnp_mapper.h"
 #include "core/network_module/network_module.h"
 #include "core/platform/socket/resolve.h"
+#include "core/platform/socket/subnet.h"
 #include "core/rpc/grpc_transport.h"
 
 namespace neuroshard::runtime {
 namespace {
 
 constexpr std::size_t queue_capacity = 8192;
+
+bool is_on_own_subnet(const platform::IpAddress& address) {
+  const std::vector<platform::Subnet> subnets = platform::own_subnets();
+  return std::any_of(subnets.begin(), subnets.end(),
+                     [&](const platform::Subnet& one) { return platform::is_within(address, one); });
+}
 
 }  // namespace
 
@@ -130,7 +138,8 @@ void PeerHost::open_member(const PeerHostOptions& options, std::uint64_t seed) {
   member.port = endpoint_.port;
   member_ = std::make_unique<swarm::Member>(
       swarm::MemberServices{key_, *limited_, *executor_, services_.clock, services_.logger, names_.get(),
-                            router_.get(), tunnels_.get(), relay_.get(), conduct_.get(), line_.get()},
+                            router_.get(), tunnels_.get(), relay_.get(), conduct_.get(), line_.get(),
+                            is_on_own_subnet},
       std::move(member), seed);
   transport_->serve(&limited_->serving(member_.get()));
   member_->start();
