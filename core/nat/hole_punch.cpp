@@ -13,7 +13,7 @@ using platform::TcpListener;
 using platform::TcpSocket;
 
 // Between two dials: refusals come at once, and the pause keeps the rate low.
-constexpr Duration pause = std::chrono::milliseconds(50);
+constexpr Duration first_pause = std::chrono::milliseconds(50), longest_pause = std::chrono::seconds(2);
 
 class Punch {
  public:
@@ -31,12 +31,16 @@ class Punch {
       if (opened.ok()) listener_ = std::move(*opened);
     }
     int dials = 0;
+    Duration pause = first_pause;
     while (io_.now() < plan_.deadline) {
-      ++dials;
+      const bool last = ++dials >= plan_.dials;
       NS_ASSIGN_OR_RETURN(const bool stands, dial());
       if (stands) return std::move(socket_);
-      NS_RETURN_IF_ERROR(wait_and_hear(std::min(io_.now() + pause, plan_.deadline), nullptr));
+      // After the last dial, the other side's may still arrive.
+      const MonotonicTime until = last ? plan_.deadline : std::min(io_.now() + pause, plan_.deadline);
+      NS_RETURN_IF_ERROR(wait_and_hear(until, nullptr));
       if (socket_.is_open()) return std::move(socket_);
+      pause = std::min(pause * 8 / 5, longest_pause);
     }
     return make_error(
         ErrorCode::Timeout,

@@ -9,12 +9,17 @@
 
 namespace neuroshard::nat {
 
+// Of one punch. The other side may be a victim that an attacker names, so it gets few. The pauses between them
+// grow, so that they last as long as two nodes need to find each other.
+inline constexpr int dials_of_punch = 12;
+
 struct PunchPlan {
   std::uint16_t local_port = 0;                       // the port whose mapping the other side dials
   platform::Endpoint remote;                          // the other side's outside endpoint
   MonotonicTime start{};                              // dial from then on …
   MonotonicTime deadline{};                           // … until then
   Duration attempt = std::chrono::milliseconds(700);  // a dial that takes longer is repeated
+  int dials = dials_of_punch;
 };
 
 // Timeout: no connection by the deadline; the NATs do not allow it. Busy: the port can't be used.

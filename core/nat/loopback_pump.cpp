@@ -19,15 +19,16 @@ Expected<void> LoopbackPump::has_room() const {
   return make_error(ErrorCode::Exhausted, "too many relayed and punched connections are open");
 }
 
-Expected<void> LoopbackPump::inbound(TcpSocket peer, std::uint16_t port) {
+Expected<Endpoint> LoopbackPump::inbound(TcpSocket peer, std::uint16_t port) {
   return inbound(std::move(peer), Endpoint{loopback, port});
 }
 
-Expected<void> LoopbackPump::inbound(TcpSocket peer, const Endpoint& own) {
+Expected<Endpoint> LoopbackPump::inbound(TcpSocket peer, const Endpoint& own) {
   NS_RETURN_IF_ERROR(has_room());
   NS_ASSIGN_OR_RETURN(TcpSocket dialled, TcpSocket::dial(own));
+  NS_ASSIGN_OR_RETURN(const Endpoint from, dialled.local());
   waiting_.push_back({std::move(peer), std::move(dialled), {}, clock_.monotonic_now() + limits_.dial});
-  return {};
+  return from;
 }
 
 Expected<std::uint16_t> LoopbackPump::outbound(TcpSocket peer) {

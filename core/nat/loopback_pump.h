@@ -22,11 +22,11 @@ class LoopbackPump {
  public:
   LoopbackPump(const PumpLimits& limits, const Clock& clock) : limits_(limits), clock_(clock) {}
 
-  // An incoming call: joined with `own`, where this node listens. Exhausted: too many; the connection is
-  // closed.
-  Expected<void> inbound(platform::TcpSocket peer, const platform::Endpoint& own);
+  // An incoming call: joined with `own`, where this node listens. Returns the endpoint from which the call
+  // arrives there. Exhausted: too many; the connection is closed.
+  Expected<platform::Endpoint> inbound(platform::TcpSocket peer, const platform::Endpoint& own);
   // The same at 127.0.0.1:port.
-  Expected<void> inbound(platform::TcpSocket peer, std::uint16_t port);
+  Expected<platform::Endpoint> inbound(platform::TcpSocket peer, std::uint16_t port);
   // An outgoing call: the first local program that dials the port on 127.0.0.1 in time is joined with `peer`.
   Expected<std::uint16_t> outbound(platform::TcpSocket peer);
 

@@ -188,7 +188,7 @@ void Tunnels::punch_inbound(Hole hole, const platform::Endpoint& remote, Duratio
     if (!socket.ok()) return tell([done, error = socket.error()] { done(error); });
     join(std::move(*socket), [this, done](LoopbackPump& pump, platform::TcpSocket open) {
       const auto joined = pump.inbound(std::move(open), options_.own);
-      tell([done, joined] { done(joined); });
+      tell([done, joined] { done(joined.ok() ? Expected<void>() : Expected<void>(joined.error())); });
     });
   };
   if (!in_turn(punches_, task)) static_cast<void>(executor_.post([done] { done(crowded()); }));
@@ -268,10 +268,26 @@ void Tunnels::keep_place() {
     if (!call.ok() && call.error().code == ErrorCode::Cancelled) return;
     tell_place(hold.relay());
     if (!call.ok() || !call->has_value()) continue;
-    join(std::move((*call)->socket), [this](LoopbackPump& pump, platform::TcpSocket socket) {
-      (void)pump.inbound(std::move(socket), options_.own);
-    });
+    join(std::move((*call)->socket),
+         [this, caller = (*call)->caller.ip](LoopbackPump& pump, platform::TcpSocket socket) {
+           const auto from = pump.inbound(std::move(socket), options_.own);
+           if (from.ok()) remember_caller(*from, caller);
+         });
   }
+}
+
+// The pump's next step passes the call's first bytes on, so this node's port hears of it later.
+void Tunnels::remember_caller(const platform::Endpoint& at, const platform::IpAddress& caller) {
+  const std::lock_guard lock(mutex_);
+  relayed_callers_.emplace_front(at, caller);
+  if (relayed_callers_.size() > 4 * options_.pump.connections) relayed_callers_.pop_back();
+}
+
+std::optional<platform::IpAddress> Tunnels::relayed_caller(const platform::Endpoint& at) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [seen, caller] : relayed_callers_)
+    if (seen == at) return caller;
+  return std::nullopt;
 }
 
 }  // namespace neuroshard::nat

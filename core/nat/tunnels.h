@@ -76,6 +76,9 @@ class Tunnels {
   // Keeps a place at the TURN server (TunnelOptions::turn), where these addresses may dial; or gives the
   // place back.
   void hold_turn(bool wanted, std::vector<platform::IpAddress> known);
+  // The address from which a relayed caller came, as the relay reports it. at: where this node's own port sees
+  // that caller.
+  std::optional<platform::IpAddress> relayed_caller(const platform::Endpoint& at) const;
   // Permits this address there, too; like TurnHold::let_in. Exhausted: too many requests wait.
   void let_in(const platform::IpAddress& peer, Joined done);
 
@@ -107,6 +110,7 @@ class Tunnels {
   Expected<Answer> ask_owner(std::function<void(Events&, std::function<void(Expected<Answer>)>)> question,
                              const char* in_vain);
   void keep_place();
+  void remember_caller(const platform::Endpoint& at, const platform::IpAddress& caller);
   Expected<RelayTicket> reserve(const platform::Endpoint& relay);
   void keep_turn();
   Expected<platform::Endpoint> find_turn();
@@ -118,7 +122,7 @@ class Tunnels {
   CancelSource cancel_;
   const Io io_;
   const platform::Wake wake_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false;
   std::deque<std::function<void(LoopbackPump&)>> pump_tasks_;
@@ -127,6 +131,7 @@ class Tunnels {
     platform::IpAddress peer;
     Joined done;
   };
+  std::deque<std::pair<platform::Endpoint, platform::IpAddress>> relayed_callers_;  // the last ones
   bool turn_wanted_ = false;
   std::vector<platform::IpAddress> turn_known_;
   std::deque<Asking> turn_asking_;

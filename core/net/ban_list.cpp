@@ -53,17 +53,6 @@ void BanList::ban_again(const NodeId& id, Duration first, Duration longest, std:
   put_locked({id, now + whole(std::min(length, longest)), cut(std::move(reason)), times});
 }
 
-void BanList::ban_prefix(std::uint64_t group, Duration length, std::string reason) {
-  const WallTime now = clock_.wall_now();
-  const std::lock_guard lock(mutex_);
-  if (prefixes_.size() >= max_prefixes && prefixes_.count(group) == 0) {
-    prefixes_.erase(std::min_element(prefixes_.begin(), prefixes_.end(), [](const auto& a, const auto& b) {
-      return a.second.until < b.second.until;
-    }));
-  }
-  prefixes_[group] = {{}, now + whole(length), cut(std::move(reason)), 1};
-}
-
 void BanList::lift(const NodeId& id) {
   const std::lock_guard lock(mutex_);
   changes_ += bans_.erase(id);
@@ -76,13 +65,6 @@ std::optional<std::string> BanList::reason(const NodeId& id) const {
   return found->second.reason;
 }
 
-std::optional<std::string> BanList::reason_of_prefix(std::uint64_t group) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = prefixes_.find(group);
-  if (found == prefixes_.end() || found->second.until <= clock_.wall_now()) return std::nullopt;
-  return found->second.reason;
-}
-
 std::vector<Ban> BanList::all() const {
   const WallTime now = clock_.wall_now();
   std::vector<Ban> bans;
@@ -90,13 +72,6 @@ std::vector<Ban> BanList::all() const {
   for (const auto& [id, ban] : bans_)
     if (ban.until > now) bans.push_back(ban);
   return bans;
-}
-
-std::size_t BanList::prefixes() const {
-  const WallTime now = clock_.wall_now();
-  const std::lock_guard lock(mutex_);
-  return static_cast<std::size_t>(std::count_if(prefixes_.begin(), prefixes_.end(),
-                                                [&](const auto& entry) { return entry.second.until > now; }));
 }
 
 std::uint64_t BanList::changes() const {

@@ -1,5 +1,5 @@
-// Bans of nodes and of address groups, each with its end and reason. The list is bounded: the ban that ends
-// first makes room. Bytes of a file are untrusted input.
+// Bans of nodes, each with its end and reason. The list is bounded: the ban that ends first makes room. Bytes
+// of a file are untrusted input.
 #pragma once
 
 #include <map>
@@ -25,7 +25,6 @@ struct Ban {
 class BanList {
  public:
   static constexpr std::size_t max_bans = 4096;
-  static constexpr std::size_t max_prefixes = 1024;
   static constexpr std::size_t max_reason_bytes = 120;
   // How long an ended ban is remembered: the next one is longer.
   static constexpr auto remembered = std::chrono::hours(24);
@@ -37,19 +36,15 @@ class BanList {
   void ban(const NodeId& id, Duration length, std::string reason);
   // Like ban(), but twice as long for each ban that follows within a day.
   void ban_again(const NodeId& id, Duration first, Duration longest, std::string reason);
-  // An address group: platform::prefix_group.
-  void ban_prefix(std::uint64_t group, Duration length, std::string reason);
   void lift(const NodeId& id);
   // The reason, while the ban lasts.
   std::optional<std::string> reason(const NodeId& id) const;
-  std::optional<std::string> reason_of_prefix(std::uint64_t group) const;
   std::vector<Ban> all() const;
-  std::size_t prefixes() const;
 
   // Changes with each ban and each lift().
   std::uint64_t changes() const;
-  // The bans of nodes, including those that ended and are remembered; bans of prefixes are not kept.
-  // Restoring adds to the list. Corrupt: nothing was added.
+  // All bans, including those that ended and are remembered. Restoring adds to the list.
+  // Corrupt: nothing was added.
   Bytes encode() const;
   Expected<void> restore(ByteSpan bytes);
 
@@ -59,7 +54,6 @@ class BanList {
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::map<NodeId, Ban> bans_;
-  std::map<std::uint64_t, Ban> prefixes_;
   std::uint64_t changes_ = 0;
 };
 

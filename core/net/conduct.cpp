@@ -8,6 +8,15 @@
 #include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::net {
+namespace {
+
+// The part of an address that one customer holds: IPv4 in full, /64 of IPv6.
+platform::IpAddress host_of(platform::IpAddress address) {
+  if (!address.is_v4()) std::fill(address.bytes.begin() + 8, address.bytes.end(), std::uint8_t{0});
+  return address;
+}
+
+}  // namespace
 
 std::string_view to_string(Fault fault) {
   switch (fault) {
@@ -65,24 +74,83 @@ bool Conduct::fault(const Caller& from, Fault fault) {
     bans_.ban_again(from.id, rules_.first_ban, rules_.longest_ban, reason_of(node));
     nodes_.erase(from.id);
   }
-  count_prefix_locked(from.endpoint.ip, fault, now);
+  count_address_locked(from.endpoint.ip, fault, now);
   return banned;
 }
 
 void Conduct::fault(const platform::IpAddress& from, Fault fault) {
   const std::lock_guard lock(mutex_);
   ++counts_[static_cast<std::size_t>(fault)];
-  count_prefix_locked(from, fault, clock_.monotonic_now());
+  count_address_locked(from, fault, clock_.monotonic_now());
 }
 
-void Conduct::count_prefix_locked(const platform::IpAddress& from, Fault fault, MonotonicTime now) {
-  if (one_lan_ || !platform::globally_routable(from)) return;
-  const std::uint64_t group = platform::prefix_group(from);
-  Score& prefix = score(prefixes_, group, now);
-  count_locked(prefix, fault);
-  if (prefix.points < rules_.limit * rules_.prefix_factor) return;
-  bans_.ban_prefix(group, rules_.prefix_ban, "too many faults from this address range: " + reason_of(prefix));
-  prefixes_.erase(group);
+bool Conduct::counts(const platform::IpAddress& from) const {
+  return !one_lan_ && (!rules_.internet_only || platform::globally_routable(from));
+}
+
+// Twice the limit at most: half a lifetime of points after the last fault, the address is as good as any.
+void Conduct::count_address_locked(const platform::IpAddress& from, Fault fault, MonotonicTime now) {
+  if (!counts(from)) return;
+  const auto count_within = [&](Score& score, double limit) {
+    count_locked(score, fault);
+    score.points = std::min(score.points, 2 * limit);
+  };
+  count_within(score(addresses_, host_of(from), now), rules_.limit * rules_.address_factor);
+  count_within(score(groups_, platform::prefix_group(from), now), rules_.limit * rules_.group_factor);
+}
+
+const Conduct::Score* Conduct::closed_locked(const platform::IpAddress& from, MonotonicTime now) const {
+  const auto found = counts(from) ? addresses_.find(host_of(from)) : addresses_.end();
+  if (found == addresses_.end() || faded(found->second, now) < rules_.limit * rules_.address_factor)
+    return nullptr;
+  return &found->second;
+}
+
+Conduct::Score* Conduct::slow_locked(const platform::IpAddress& from, MonotonicTime now) {
+  const auto found = counts(from) ? groups_.find(platform::prefix_group(from)) : groups_.end();
+  if (found == groups_.end() || faded(found->second, now) < rules_.limit * rules_.group_factor)
+    return nullptr;
+  return &found->second;
+}
+
+void Conduct::set_known(const std::vector<NodeId>& ids, const std::vector<platform::IpAddress>& addresses) {
+  const std::lock_guard lock(mutex_);
+  known_ = {ids.begin(), ids.end()};
+  known_addresses_.clear();
+  for (const platform::IpAddress& address : addresses) known_addresses_.insert(host_of(address));
+  std::erase_if(called_from_, [this](const auto& entry) { return known_.count(entry.first) == 0; });
+  for (const auto& [id, address] : called_from_) known_addresses_.insert(address);
+}
+
+bool Conduct::welcome(const platform::IpAddress& from) const {
+  const std::lock_guard lock(mutex_);
+  return closed_locked(from, clock_.monotonic_now()) == nullptr || known_addresses_.count(host_of(from)) != 0;
+}
+
+bool Conduct::may_greet(const platform::IpAddress& from) {
+  const MonotonicTime now = clock_.monotonic_now();
+  const std::lock_guard lock(mutex_);
+  const bool closed = closed_locked(from, now) != nullptr;
+  Score* const slow = slow_locked(from, now);
+  if (!closed && (slow == nullptr || known_addresses_.count(host_of(from)) != 0)) return true;
+  // A known node shares the address with the culprit, and only the handshake tells them apart.
+  Score& score = closed ? addresses_[host_of(from)] : *slow;
+  if (!score.pace) score.pace.emplace(rules_.slow_per_second, rules_.slow_burst, now);
+  return score.pace->try_take(1, now);
+}
+
+Expected<void> Conduct::check(const Caller& from) {
+  const std::lock_guard lock(mutex_);
+  if (known_.count(from.id) != 0) {
+    if (counts(from.endpoint.ip)) {
+      called_from_[from.id] = host_of(from.endpoint.ip);
+      known_addresses_.insert(host_of(from.endpoint.ip));
+    }
+    return {};
+  }
+  const Score* const closed = closed_locked(from.endpoint.ip, clock_.monotonic_now());
+  if (closed == nullptr) return {};
+  return make_error(ErrorCode::Denied, "too many faults from this address: " + reason_of(*closed));
 }
 
 double Conduct::points(const NodeId& id) const {
@@ -98,7 +166,7 @@ std::uint64_t Conduct::faults(Fault fault) const {
 
 std::size_t Conduct::remembered() const {
   const std::lock_guard lock(mutex_);
-  return nodes_.size() + prefixes_.size();
+  return nodes_.size() + addresses_.size() + groups_.size();
 }
 
 }  // namespace neuroshard::net

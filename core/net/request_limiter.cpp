@@ -1,6 +1,6 @@
 #include "core/net/request_limiter.h"
 
-#include "core/net/prefix_group.h"
+#include "core/net/address_group.h"
 
 namespace neuroshard::net {
 

@@ -35,6 +35,10 @@ Duration TokenBucket::take(double tokens, MonotonicTime now) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(seconds, longest)));
 }
 
+void TokenBucket::give_back(double tokens) {
+  tokens_ = std::min(burst_, tokens_ + tokens);
+}
+
 double TokenBucket::available(MonotonicTime now) {
   refill(now);
   return tokens_;

@@ -19,6 +19,8 @@ class TokenBucket {
   // Takes them in any case, into debt if need be, and says how long the caller has to wait before it
   // acts. Keeps the average exact for pieces larger than the burst. Duration::max() when the rate is 0.
   Duration take(double tokens, MonotonicTime now);
+  // Puts tokens back that were taken in vain; a full bucket stays full.
+  void give_back(double tokens);
   double available(MonotonicTime now);
 
  private:

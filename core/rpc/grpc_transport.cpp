@@ -132,7 +132,8 @@ class Transport final : public GrpcTransport {
     };
     events.plain_begins = shared_->options.plain_begins;
     events.plain = shared_->options.plain;
-    events.welcome = [this](const platform::IpAddress& from) { return !shared_->is_banned(from); };
+    events.welcome = [this](const platform::IpAddress& from) { return shared_->welcome(from); };
+    events.may_greet = [this](const platform::IpAddress& from) { return shared_->may_greet(from); };
     events.shown_out = [this](platform::ShownOut reason, const platform::IpAddress& from) {
       shared_->count(refusal_of(reason));
       if (reason == platform::ShownOut::NotTls) shared_->fault(from, net::Fault::NotTls);

@@ -104,6 +104,7 @@ void ChainRounds::stop() {
   host_.run([this] {
     if (std::exchange(stopped_, true)) return;
     lifetime_.end();
+    host_.member().set_members(nullptr);
     timer_.reset();
     away_timer_.reset();
     away_.reset();
@@ -155,6 +156,10 @@ void ChainRounds::open(ReportingAs as, std::uint64_t seed) {
   const bool one_lan = as.one_lan;
   executor_ = std::make_unique<PatientExecutor>(host_.executor());
   peers_ = std::make_unique<MemberPeers>(host_.member());
+  host_.member().set_members([this](const net::NodeId& id) {
+    const chain::History* history = node_ ? node_->history() : nullptr;
+    return history != nullptr && history->tip().registry->find(id) != nullptr;
+  });
   status_ = std::make_unique<RoundsStatus>(host_, consensus_, network_, std::move(as), seed);
   net::MethodTable& methods = host_.member().methods();
   methods_.push_back(methods.add({net::Method::StatusPull}, limits(reports, most_pull_bytes, one_lan),

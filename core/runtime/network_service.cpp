@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/platform/socket/subnet.h"
 #include "core/runtime/invited_peers.h"
 #include "core/runtime/kept_port.h"
 #include "core/runtime/turn_settings.h"
@@ -140,11 +141,6 @@ net::TrafficLimits traffic_limits(const config::Settings& settings) {
   return {settings.number(config::Setting::UploadLimit), settings.number(config::Setting::DownloadLimit)};
 }
 
-bool is_loopback(const platform::IpAddress& ip) {
-  return ip == platform::IpAddress{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}} ||
-         (ip.is_v4() && ip.bytes[12] == 127);
-}
-
 }  // namespace
 
 Expected<std::unique_ptr<NetworkService>> NetworkService::join(const JoinOptions& options,
@@ -191,8 +187,8 @@ void NetworkService::start_discovery(const JoinOptions& options, const config::D
   discovery.network_id = directory.network_id();
   discovery.port = host_->endpoint().port;
   // No neighbour can dial a node that listens on the loopback interface only.
-  discovery.local =
-      one_lan && !is_loopback(host_->endpoint().ip) && is_on(directory, config::Setting::LocalDiscovery);
+  discovery.local = one_lan && !platform::is_loopback(host_->endpoint().ip) &&
+                    is_on(directory, config::Setting::LocalDiscovery);
   discovery.mainline = is_on(directory, config::Setting::MainlineRendezvous) &&
                        directory.profile().consensus.name != "devnet" &&
                        (!one_lan || !options.mainline_nodes.empty());

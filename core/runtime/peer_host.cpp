@@ -1,5 +1,6 @@
 #include "core/runtime/peer_host.h"
 
+#include <algorithm>
 #include <future>
 
 #include "core/nat/nat_pmp_mapper.h"
@@ -7,6 +8,7 @@
 #include "core/network_module/network_module.h"
 #include "core/platform/process/process_memory.h"
 #include "core/platform/socket/resolve.h"
+#include "core/platform/socket/subnet.h"
 #include "core/rpc/grpc_transport.h"
 
 namespace neuroshard::runtime {
@@ -19,6 +21,12 @@ constexpr std::uint64_t least_memory = 64u << 20;
 bool memory_is_short() {
   const platform::AvailableMemory memory = platform::available_memory();
   return memory.total != 0 && memory.available < least_memory;
+}
+
+bool is_on_own_subnet(const platform::IpAddress& address) {
+  const std::vector<platform::Subnet> subnets = platform::own_subnets();
+  return std::any_of(subnets.begin(), subnets.end(),
+                     [&](const platform::Subnet& one) { return platform::is_within(address, one); });
 }
 
 }  // namespace
@@ -144,7 +152,7 @@ void PeerHost::open_member(const PeerHostOptions& options, std::uint64_t seed) {
   member_ = std::make_unique<swarm::Member>(
       swarm::MemberServices{key_, *limited_, *executor_, services_.clock, services_.logger, names_.get(),
                             router_.get(), tunnels_.get(), relay_.get(), conduct_.get(), line_.get(),
-                            &ranks_},
+                             &ranks_, is_on_own_subnet},
       std::move(member), seed);
   transport_->serve(&limited_->serving(member_.get()));
   member_->start();

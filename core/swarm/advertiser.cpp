@@ -112,42 +112,47 @@ bool Advertiser::is_placed() const {
 }
 
 void Advertiser::introduce_itself() {
-  if (introducing_ || introductions_ >= most_introductions || !is_placed() || uninformed().empty()) return;
+  if (introducing_ || introductions_ >= most_introductions || !is_placed() || all_are_informed()) return;
   ++introductions_;
   introducing_ = true;
   exchange_records();
 }
 
-std::vector<net::Contact> Advertiser::uninformed() const {
-  std::vector<net::Contact> found;
-  for (const net::NodeRecord* record : context_.book.all(context_.services.clock.wall_now()))
-    if (informed_.count(record->id()) == 0)
-      if (const auto contact = context_.paths.contact_of(*record, context_.options.one_lan))
-        found.push_back(*contact);
-  return found;
+bool Advertiser::can_call(const net::NodeRecord& record) const {
+  return context_.paths.contact_of(record, context_.options.one_lan).has_value();
+}
+
+bool Advertiser::is_informed(const net::NodeRecord& record) const {
+  return informed_.count(record.id()) != 0;
+}
+
+bool Advertiser::all_are_informed() const {
+  const auto all = context_.book.all(context_.services.clock.wall_now());
+  return std::all_of(all.begin(), all.end(), [this](const net::NodeRecord* record) {
+    return is_informed(*record) || !can_call(*record);
+  });
 }
 
 void Advertiser::exchange_records() {
   if (informed_.size() > most_informed) informed_.clear();
-  std::vector<net::Contact> from = uninformed();
-  if (from.empty()) {
-    for (const net::NodeRecord* record : context_.book.all(context_.services.clock.wall_now()))
-      if (const auto contact = context_.paths.contact_of(*record, context_.options.one_lan))
-        from.push_back(*contact);
-  }
+  const std::vector<const net::NodeRecord*> from = context_.book.to_inform(
+      context_.services.clock.wall_now(), /*reached_first=*/++exchanges_ % 2 == 0,
+      [this](const net::NodeRecord& record) { return can_call(record); },
+      [this](const net::NodeRecord& record) { return is_informed(record); });
   if (from.empty()) return;
-  const net::Contact chosen = from[context_.rng.below(from.size())];
+  const net::NodeRecord& record = *net::spread(from, 1, context_.rng).front();
+  const net::Contact chosen = *context_.paths.contact_of(record, context_.options.one_lan);
   informed_.insert(chosen.id);
   Bytes request = encode_peers_request(max_records, &record_);
   const Duration deadline = net::call_deadline(call_patience, request.size(), answer_bytes);
   context_.pool.call(chosen, net::Method::Peers, std::move(request), deadline,
-                     [this, life = lifetime_.token()](const Expected<Bytes>& answer) {
+                     [this, life = lifetime_.token(), chosen](const Expected<Bytes>& answer) {
                        if (!life.alive()) return;
                        introducing_ = false;
                        const auto records = answer.ok()
                                                 ? decode_records(*answer)
                                                 : Expected<std::vector<net::NodeRecord>>(answer.error());
-                       if (records.ok()) heard_(*records);
+                       if (records.ok()) heard_(*records, {chosen.id, chosen.endpoint});
                        introduce_itself();
                      });
 }

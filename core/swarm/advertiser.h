@@ -26,7 +26,7 @@ struct Capacity {
 class Advertiser {
  public:
   // heard: records that another node gave in exchange for this one's. reach outlives the advertiser.
-  using Heard = std::function<void(const std::vector<net::NodeRecord>&)>;
+  using Heard = std::function<void(const std::vector<net::NodeRecord>&, const net::Caller& informant)>;
   Advertiser(const MemberContext& context, const Reachability& reach, Heard heard);
 
   const net::NodeRecord& record() const { return record_; }
@@ -53,7 +53,8 @@ class Advertiser {
   // Gives the record to the nodes that have not got it, one after the other and eight at most. They can call
   // this node before its next heartbeat.
   void introduce_itself();
-  // Exchanges records with one node: one that has not got this node's record, else a random one.
+  // Exchanges records with one node: one that has not got this node's record, else any. In turn one
+  // that was reached, and one that was not.
   void exchange_records();
 
  private:
@@ -61,7 +62,9 @@ class Advertiser {
   bool line_changed() const;
   bool delegation_expired() const;
   bool record_is_fresh() const;
-  std::vector<net::Contact> uninformed() const;
+  bool can_call(const net::NodeRecord& record) const;
+  bool is_informed(const net::NodeRecord& record) const;
+  bool all_are_informed() const;
 
   const MemberContext context_;
   const Reachability& reach_;
@@ -73,6 +76,7 @@ class Advertiser {
   std::set<net::NodeId> informed_;  // of the present endpoints; or were tried
   std::size_t introductions_ = 0;   // since the endpoints changed
   bool introducing_ = false;
+  std::uint64_t exchanges_ = 0;
   Lifetime lifetime_;
 };
 

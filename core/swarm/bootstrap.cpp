@@ -87,8 +87,7 @@ Bootstrap::Source& Bootstrap::add_source(const FirstPeer& peer) {
 }
 
 bool Bootstrap::may_dial(const net::NodeEndpoint& at) const {
-  return at.reach == net::Reach::Direct &&
-         (context_.options.one_lan || platform::globally_routable(at.endpoint.ip));
+  return at.reach == net::Reach::Direct && context_.paths.may_dial(at.endpoint, context_.options.one_lan);
 }
 
 // ---- The cache, and peers that were found elsewhere.
@@ -159,8 +158,8 @@ void Bootstrap::suggest(const FirstPeer& peer) {
   try_source(*place);
 }
 
-void Bootstrap::introduced(const net::NodeRecord& record) {
-  take_peers({record}, {});
+void Bootstrap::introduced(const net::Caller& from, const net::NodeRecord& record) {
+  take_peers({record}, from, {});
   if (any_connected()) return;
   for (const net::NodeEndpoint& at : record.endpoints)
     if (may_dial(at)) return suggest({at.endpoint, record.id()});
@@ -195,7 +194,10 @@ void Bootstrap::try_source(Source& source) {
 
 void Bootstrap::dial(Source& source) {
   source.state = "connecting";
-  context_.paths.connect(
+  // Others wrote the cache's records and the places of a rendezvous.
+  const bool given = !source.found && !source.cached;
+  const auto connect = given ? &PathTransport::connect_given : &PathTransport::connect;
+  (context_.paths.*connect)(
       source.dial, net::connect_deadline,
       [this, life = lifetime_.token(), &source](Expected<std::shared_ptr<net::PeerChannel>> channel) {
         if (!life.alive()) return;
@@ -280,7 +282,7 @@ void Bootstrap::fetch_peers(Source& source) {
     std::vector<net::Contact> contacts;
     if (source.channel->hello().offers(net::Feature::Dht))
       contacts.push_back({source.channel->id(), source.channel->endpoint()});
-    take_peers(*records, std::move(contacts));
+    take_peers(*records, {source.channel->id(), source.channel->endpoint()}, std::move(contacts));
     remember_good();
     reach_.update_relays();
     if (source.informed != advertiser_.record().sequence) return introduce(source);
@@ -339,20 +341,27 @@ void Bootstrap::join_table() {
     if (contact && context_.paths.way_to(contact->id, contact->endpoint) == Way::Direct)
       contacts.push_back(*contact);
   }
-  take_peers({}, std::move(contacts));
+  if (table_->table().size() != 0) contacts.clear();
+  join_by(std::move(contacts));
 }
 
-void Bootstrap::take_peers(const std::vector<net::NodeRecord>& records, std::vector<net::Contact> contacts) {
+void Bootstrap::take_peers(const std::vector<net::NodeRecord>& records, const net::Caller& informant,
+                           std::vector<net::Contact> contacts) {
   const WallTime now = context_.services.clock.wall_now();
   const bool table_is_empty = table_->table().size() == 0;
   if (!table_is_empty) contacts.clear();
   for (const net::NodeRecord& record : records) {
     const bool known = context_.book.find(record.id(), now) != nullptr;
-    if (record.id() == context_.id || !context_.book.put(record, now).ok() || (known && !table_is_empty))
+    if (record.id() == context_.id || !context_.book.put(record, now, informant).ok() ||
+        (known && !table_is_empty))
       continue;
     for (const net::NodeEndpoint& at : record.endpoints)
       if (may_dial(at)) contacts.push_back({record.id(), at.endpoint});
   }
+  join_by(std::move(contacts));
+}
+
+void Bootstrap::join_by(std::vector<net::Contact> contacts) {
   context_.paths.ask_for_turn_permissions();  // a record may name a new place at a TURN server
   advertiser_.introduce_itself();
   if (contacts.empty()) return;

@@ -42,9 +42,10 @@ class Bootstrap {
   void suggest(const FirstPeer& peer);
   // A node that called gave its record. A node without first peers takes it for one: it could not learn
   // otherwise whether others reach it.
-  void introduced(const net::NodeRecord& record);
-  // Records that others gave; contacts are known to be in the hash table.
-  void take_peers(const std::vector<net::NodeRecord>& records, std::vector<net::Contact> contacts);
+  void introduced(const net::Caller& from, const net::NodeRecord& record);
+  // Records that `informant` gave; contacts are known to be in the hash table.
+  void take_peers(const std::vector<net::NodeRecord>& records, const net::Caller& informant,
+                  std::vector<net::Contact> contacts);
 
   // Gives this node's new record to the trackers, or to all first peers.
   void introduce_to_trackers();
@@ -81,6 +82,7 @@ class Bootstrap {
   bool may_dial(const net::NodeEndpoint& at) const;
   void try_source(Source& source);
   void dial(Source& source);
+  void join_by(std::vector<net::Contact> contacts);
   void failed(Source& source, const Error& error);
   void ask(Source& source, net::Method method, Bytes request, Done done);
   void learn_address(Source& source);

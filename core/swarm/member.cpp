@@ -9,7 +9,8 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
       options_(std::move(options)),
       id_(crypto::node_id(services.key.public_key())),
       rng_(seed),
-      book_(options_.network_id),
+      book_(options_.network_id, options_.one_lan),
+      gate_({options_.one_lan, services.on_own_subnet}, services.clock, seed),
       paths_(services.transport, services.tunnels, book_, services.clock),
       pool_(paths_, services.executor, services.clock, {},
             services.conduct == nullptr ? nullptr : &services.conduct->bans()),
@@ -23,27 +24,36 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
                 advertiser_.publish(bootstrap_.table());
               },
               [this] { return bootstrap_.connections(); }}),
-      advertiser_(
-          context(), reach_,
-          [this](const std::vector<net::NodeRecord>& records) { bootstrap_.take_peers(records, {}); }),
+      advertiser_(context(), reach_,
+                  [this](const std::vector<net::NodeRecord>& records, const net::Caller& informant) {
+                    bootstrap_.take_peers(records, informant, {});
+                  }),
       answers_({services.transport, services.clock, book_, options_.tracker ? &tracker_ : nullptr,
                 &advertiser_.record(), services.relay,
-                [this](const net::NodeRecord& record) { bootstrap_.introduced(record); }},
+                [this](const net::Caller& from, const net::NodeRecord& record) {
+                  bootstrap_.introduced(from, record);
+                }},
                methods_, public_calls_, options_.one_lan, rng_.next()),
       bootstrap_(context(), methods_, advertiser_, reach_) {
+  paths_.set_gate(gate_, services.executor);
   answers_.set_relaying(reach_.relays_for_others());
 }
 
 Member::~Member() = default;
 
 MemberContext Member::context() {
-  return {services_, options_, id_, rng_, book_, paths_, pool_};
+  return {services_, options_, id_, rng_, book_, gate_, paths_, pool_};
 }
 
 void Member::start() {
   advertiser_.renew();
   bootstrap_.start();
   timer_ = services_.executor.post_after(options_.heartbeat, [this] { upkeep(); });
+}
+
+void Member::set_members(std::function<bool(const net::NodeId&)> is_member) {
+  is_member_ = is_member;
+  book_.set_members(std::move(is_member));
 }
 
 void Member::upkeep() {
@@ -59,6 +69,7 @@ void Member::upkeep() {
   reach_.update_relays();
   advertiser_.exchange_records();
   keep_neighbours();
+  tell_conduct_who_is_known();
   reach_.update_own_path();
   paths_.punch_relayed();
   paths_.ask_for_turn_permissions();
@@ -96,6 +107,22 @@ void Member::keep_neighbours() {
   }
 }
 
+void Member::tell_conduct_who_is_known() {
+  if (services_.conduct == nullptr) return;
+  const WallTime now = services_.clock.wall_now();
+  std::vector<net::NodeId> ids;
+  std::vector<platform::IpAddress> addresses;
+  for (const net::NodeRecord* record : book_.proven(now)) {
+    ids.push_back(record->id());
+    for (const net::NodeEndpoint& at : record->endpoints)
+      if (at.reach == net::Reach::Direct) addresses.push_back(at.endpoint.ip);
+  }
+  if (is_member_)
+    for (const net::NodeRecord* record : book_.all(now))
+      if (const net::NodeId id = record->id(); is_member_(id)) ids.push_back(id);
+  services_.conduct->set_known(ids, addresses);
+}
+
 void Member::on_call(const net::Caller& from, net::Method method, Bytes request, net::Respond respond) {
   const auto traffic = paths_.traffic();
   traffic->count(from.id, request.size(), 0);
@@ -119,18 +146,22 @@ std::optional<net::Contact> Member::find(const net::NodeId& id) const {
 }
 
 std::vector<net::Contact> Member::some(std::size_t most) {
-  std::vector<net::NodeId> ids;
-  for (const net::NodeRecord* record : book_.all(services_.clock.wall_now())) ids.push_back(record->id());
-  for (const FirstConnection& peer : bootstrap_.connections())
-    if (!peer.tracker) ids.push_back(peer.channel->id());
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   std::vector<net::Contact> contacts;
-  for (std::size_t i = 0; i < ids.size() && contacts.size() < most; ++i) {
-    std::swap(ids[i], ids[i + rng_.below(ids.size() - i)]);
-    if (ids[i] == id_) continue;
-    if (const auto contact = find(ids[i])) contacts.push_back(*contact);
-  }
+  const auto add = [&](const net::NodeId& id) {
+    const auto same = [&](const net::Contact& one) { return one.id == id; };
+    if (contacts.size() >= most || id == id_ || std::any_of(contacts.begin(), contacts.end(), same)) return;
+    if (const auto contact = find(id)) contacts.push_back(*contact);
+  };
+  const auto add_some_of = [&](std::vector<const net::NodeRecord*> records) {
+    std::erase_if(records, [](const net::NodeRecord* record) { return record->endpoints.empty(); });
+    const std::size_t all = records.size();
+    for (const net::NodeRecord* record : net::spread(std::move(records), all, rng_)) add(record->id());
+  };
+  const WallTime now = services_.clock.wall_now();
+  add_some_of(book_.proven(now));
+  for (const FirstConnection& peer : bootstrap_.connections())
+    if (!peer.tracker) add(peer.channel->id());
+  if (contacts.size() < most) add_some_of(book_.all(now));
   return contacts;
 }
 

@@ -59,11 +59,13 @@ class Member final : public net::PeerService {
   // Another node dials this one again, now.
   void test_reach() { reach_.test_again(); }
   const net::NodeBook& book() const { return book_; }
+  // Members keep their places in the book, and faults of their neighbours don't count against them.
+  void set_members(std::function<bool(const net::NodeId&)> is_member);
   // Calls over the connections of the pool.
   net::PeerCaller& caller() { return pool_; }
   // Where others dial the node, by its record; nothing: unknown, or nobody can dial it.
   std::optional<net::Contact> find(const net::NodeId& id) const;
-  // Nodes that can be called, a random choice each time; at most `most`.
+  // Nodes that can be called, at most `most`, of many address groups: those that were reached before others.
   std::vector<net::Contact> some(std::size_t most);
   // For protocols beside the public services (core/rounds, core/exchange).
   net::MethodTable& methods() { return methods_; }
@@ -90,12 +92,14 @@ class Member final : public net::PeerService {
   void on_dialable_changed();
   void upkeep();
   void keep_neighbours();
+  void tell_conduct_who_is_known();
 
   const MemberServices services_;
   const MemberOptions options_;
   const net::NodeId id_;
   Rng rng_;
   net::NodeBook book_;
+  net::DialGate gate_;
   PathTransport paths_;
   net::PeerPool pool_;
   Tracker tracker_;
@@ -105,6 +109,7 @@ class Member final : public net::PeerService {
   Advertiser advertiser_;
   PublicAnswers answers_;
   Bootstrap bootstrap_;
+  std::function<bool(const net::NodeId&)> is_member_;
   MonotonicTime neighbours_kept_{};
   std::unique_ptr<TimerHandle> timer_;
 };

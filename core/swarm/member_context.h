@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ struct MemberServices {  // all outlive the member
   net::Conduct* conduct = nullptr;        // counts the faults of other nodes
   const net::LineSpeed* line = nullptr;   // measured; null: the record does not name it
   const net::PeerRanks* ranks = nullptr;  // null: all callers are strangers
+  // Whether an interface of this machine is in the address's subnet; null: none is.
+  std::function<bool(const platform::IpAddress&)> on_own_subnet = nullptr;
 };
 
 // All outlive the parts.
@@ -65,6 +68,7 @@ struct MemberContext {
   const net::NodeId id;
   Rng& rng;  // one sequence for all parts, so that a seed replays the whole member
   net::NodeBook& book;
+  net::DialGate& gate;
   PathTransport& paths;
   net::PeerPool& pool;
 };

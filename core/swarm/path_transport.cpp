@@ -113,12 +113,32 @@ Traffic TrafficBook::of(const net::NodeId& peer) const {
   return found == peers_.end() ? Traffic{} : found->second;
 }
 
-PathTransport::PathTransport(net::PeerTransport& inner, nat::Tunnels* tunnels, const net::NodeBook& book,
+PathTransport::PathTransport(net::PeerTransport& inner, nat::Tunnels* tunnels, net::NodeBook& book,
                              const Clock& clock)
     : inner_(inner), tunnels_(tunnels), book_(book), clock_(clock) {}
 
 PathTransport::~PathTransport() {
   lifetime_.end();
+}
+
+void PathTransport::set_gate(net::DialGate& gate, Executor& executor) {
+  gate_ = &gate;
+  executor_ = &executor;
+}
+
+bool PathTransport::may_dial(const platform::Endpoint& at, bool one_lan) const {
+  return gate_ != nullptr ? gate_->check(at).ok() : one_lan || platform::globally_routable(at.ip);
+}
+
+Expected<bool> PathTransport::admit(const net::NodeId& id, const platform::Endpoint& at) {
+  if (gate_ == nullptr || book_.is_proven(id, at)) return false;
+  NS_RETURN_IF_ERROR(gate_->admit(at));
+  return true;
+}
+
+void PathTransport::answered(const net::NodeId& id, const platform::Endpoint& at, bool counted) {
+  if (counted) gate_->answered(at);
+  book_.reached(id, at, clock_.wall_now());
 }
 
 Way PathTransport::way_to(const net::NodeId& id, const platform::Endpoint& at) const {
@@ -133,11 +153,16 @@ Way PathTransport::way_to(const net::NodeId& id, const platform::Endpoint& at) c
 }
 
 std::optional<net::Contact> PathTransport::contact_of(const net::NodeRecord& record, bool one_lan) const {
+  const net::NodeId id = record.id();
   for (const net::Reach reach : {net::Reach::Direct, net::Reach::Turn, net::Reach::Relayed}) {
     if (reach == net::Reach::Relayed && tunnels_ == nullptr) continue;
-    for (const net::NodeEndpoint& at : record.endpoints)
-      if (at.reach == reach && (one_lan || platform::globally_routable(at.endpoint.ip)))
-        return net::Contact{record.id(), at.endpoint};
+    const platform::Endpoint* found = nullptr;
+    for (const net::NodeEndpoint& at : record.endpoints) {
+      if (at.reach != reach || !may_dial(at.endpoint, one_lan)) continue;
+      if (book_.is_proven(id, at.endpoint)) return net::Contact{id, at.endpoint};
+      if (found == nullptr) found = &at.endpoint;
+    }
+    if (found != nullptr) return net::Contact{id, *found};
   }
   return std::nullopt;
 }
@@ -146,29 +171,40 @@ std::optional<platform::Endpoint> PathTransport::endpoint_of(const net::NodeId& 
   const net::NodeRecord* record = book_.find(id, clock_.wall_now());
   if (record == nullptr) return std::nullopt;
   for (const net::NodeEndpoint& at : record->endpoints)
-    if (at.reach == reach && (own_.one_lan || platform::globally_routable(at.endpoint.ip)))
-      return at.endpoint;
+    if (at.reach == reach && may_dial(at.endpoint, own_.one_lan)) return at.endpoint;
   return std::nullopt;
 }
 
 net::PeerTransport::Connected PathTransport::wrapping(const platform::Endpoint& dialled, const Path& path,
-                                                      Connected done) {
-  return [this, life = lifetime_.token(), traffic = traffic_, dialled, path,
+                                                      bool counted, Connected done) {
+  return [this, life = lifetime_.token(), traffic = traffic_, dialled, path, counted,
           done = std::move(done)](Expected<std::shared_ptr<net::PeerChannel>> channel) {
     if (!channel.ok()) return done(std::move(channel).error());
     const auto wrapped = std::make_shared<PathChannel>(std::move(*channel), traffic, dialled, path);
+    if (life.alive()) answered(wrapped->id(), path.at, counted);
     if (life.alive() && path.way != Way::Direct) keep_relayed(wrapped->id(), wrapped);
     done(std::shared_ptr<net::PeerChannel>(wrapped));
   };
 }
 
 void PathTransport::connect(const net::Dial& to, Duration deadline, Connected done) {
+  const auto counted = admit(to.id.value_or(net::NodeId{}), to.endpoint);
+  if (counted.ok()) return connect_by_way(to, deadline, *counted, std::move(done));
+  static_cast<void>(executor_->post(
+      [life = lifetime_.token(), done = std::move(done), error = counted.error()] { done(error); }));
+}
+
+void PathTransport::connect_given(const net::Dial& to, Duration deadline, Connected done) {
+  connect_by_way(to, deadline, /*counted=*/false, std::move(done));
+}
+
+void PathTransport::connect_by_way(const net::Dial& to, Duration deadline, bool counted, Connected done) {
   const Way way = to.id ? way_to(*to.id, to.endpoint) : Way::Direct;
-  if (way == Way::Turn) return connect_to_turned(to, deadline, std::move(done));
+  if (way == Way::Turn) return connect_to_turned(to, deadline, counted, std::move(done));
   if (way == Way::Relayed && tunnels_ != nullptr)
     return connect_through(to.endpoint, *to.id, deadline,
-                           wrapping(to.endpoint, {Way::Relayed, to.endpoint}, std::move(done)));
-  inner_.connect(to, deadline, wrapping(to.endpoint, {Way::Direct, to.endpoint}, std::move(done)));
+                           wrapping(to.endpoint, {Way::Relayed, to.endpoint}, counted, std::move(done)));
+  inner_.connect(to, deadline, wrapping(to.endpoint, {Way::Direct, to.endpoint}, counted, std::move(done)));
 }
 
 void PathTransport::connect_through(const platform::Endpoint& relay, const net::NodeId& id, Duration deadline,
@@ -186,14 +222,16 @@ void PathTransport::connect_through(const platform::Endpoint& relay, const net::
 
 // A TURN server closes connections from addresses without permission. A node whose record names its address
 // has one already; others come through the relay and ask for it (ask_for_turn_permissions).
-void PathTransport::connect_to_turned(const net::Dial& to, Duration deadline, Connected done) {
+void PathTransport::connect_to_turned(const net::Dial& to, Duration deadline, bool counted, Connected done) {
   const auto relay = tunnels_ == nullptr ? std::nullopt : endpoint_of(*to.id, net::Reach::Relayed);
-  const auto plainly = [this, to](Duration limit, Connected then) {
-    inner_.connect(to, limit, wrapping(to.endpoint, {Way::Turn, to.endpoint}, std::move(then)));
+  const auto plainly = [this, to, counted](Duration limit, Connected then) {
+    inner_.connect(to, limit, wrapping(to.endpoint, {Way::Turn, to.endpoint}, counted, std::move(then)));
   };
-  if (!relay) return plainly(deadline, std::move(done));
-  const auto relayed = [this, to, relay = *relay](Duration limit, Connected then) {
-    connect_through(relay, *to.id, limit, wrapping(to.endpoint, {Way::Relayed, relay}, std::move(then)));
+  const auto relay_counted = relay ? admit(*to.id, *relay) : Expected<bool>(false);
+  if (!relay || !relay_counted.ok()) return plainly(deadline, std::move(done));
+  const auto relayed = [this, to, relay = *relay, counted = *relay_counted](Duration limit, Connected then) {
+    connect_through(relay, *to.id, limit,
+                    wrapping(to.endpoint, {Way::Relayed, relay}, counted, std::move(then)));
   };
   using Attempt = std::function<void(Duration, Connected)>;
   const Attempt first = own_.dialled ? Attempt(plainly) : Attempt(relayed);
@@ -287,16 +325,19 @@ void PathTransport::ask_for_turn_permission(const net::NodeId& id, const platfor
 
 void PathTransport::switch_to_turn(const net::NodeId& id, const platform::Endpoint& at,
                                    const std::weak_ptr<PathChannel>& channel) {
-  inner_.connect(
-      {at, id}, net::connect_deadline,
-      [this, life = lifetime_.token(), id, at, channel](Expected<std::shared_ptr<net::PeerChannel>> there) {
-        if (!life.alive()) return;
-        const auto kept = channel.lock();
-        // A punched path is better.
-        if (there.ok() && kept && kept->path().way == Way::Relayed)
-          kept->switch_to(std::move(*there), {Way::Turn, at});
-        tried(id, &Relayed::turn, there.ok());
-      });
+  const auto counted = admit(id, at);
+  if (!counted.ok()) return tried(id, &Relayed::turn, false);
+  inner_.connect({at, id}, net::connect_deadline,
+                 [this, life = lifetime_.token(), id, at, channel,
+                  counted = *counted](Expected<std::shared_ptr<net::PeerChannel>> there) {
+                   if (!life.alive()) return;
+                   if (there.ok()) answered(id, at, counted);
+                   const auto kept = channel.lock();
+                   // A punched path is better.
+                   if (there.ok() && kept && kept->path().way == Way::Relayed)
+                     kept->switch_to(std::move(*there), {Way::Turn, at});
+                   tried(id, &Relayed::turn, there.ok());
+                 });
 }
 
 // The next try is not at once, even after a success: a path that breaks soon is not worth another try.

@@ -1,14 +1,17 @@
 // The transport of a member. It dials a node directly where that is possible, and through a relay where the
 // node's record names one. A relayed connection later moves to a punched one, or to the called node's TURN
 // server once that permits this node's address: later calls and streams use the better path. The two nodes'
-// mutual TLS protects the data on every path. Counts traffic by peer.
+// mutual TLS protects the data on every path. Counts traffic by peer, and notes in the book which endpoints
+// answered.
 #pragma once
 
 #include <cstdint>
 #include <unordered_map>
 
+#include "core/base/executor.h"
 #include "core/base/lifetime.h"
 #include "core/nat/tunnels.h"
+#include "core/net/dial_gate.h"
 #include "core/net/node_book.h"
 #include "core/net/peer_channel.h"
 #include "core/swarm/puncher.h"
@@ -46,11 +49,17 @@ class PathChannel;
 class PathTransport final : public net::PeerTransport {
  public:
   // All outlive it; tunnels may be null: then it can't use relays.  Threads: the executor's.
-  PathTransport(net::PeerTransport& inner, nat::Tunnels* tunnels, const net::NodeBook& book,
-                const Clock& clock);
+  PathTransport(net::PeerTransport& inner, nat::Tunnels* tunnels, net::NodeBook& book, const Clock& clock);
   ~PathTransport() override;
 
+  // Both outlive it. Endpoints that other nodes name are dialled as the gate allows, until their nodes answer
+  // there. Without a gate nothing is limited.
+  void set_gate(net::DialGate& gate, Executor& executor);
+
+  // Also fails with Denied or Exhausted of the gate.
   void connect(const net::Dial& to, Duration deadline, Connected done) override;
+  // To an endpoint that the user's configuration names: past the gate.
+  void connect_given(const net::Dial& to, Duration deadline, Connected done);
   void set_hello(net::Hello hello) override { inner_.set_hello(std::move(hello)); }
   const net::Hello& hello() const override { return inner_.hello(); }
 
@@ -78,6 +87,8 @@ class PathTransport final : public net::PeerTransport {
   // Where to dial the node of this record: directly if possible, else at its TURN server or through its
   // relay. Nothing: it can't be dialled.
   std::optional<net::Contact> contact_of(const net::NodeRecord& record, bool one_lan) const;
+  // Whether a record's endpoint may be dialled at all.
+  bool may_dial(const platform::Endpoint& at, bool one_lan) const;
   const std::shared_ptr<TrafficBook>& traffic() const { return traffic_; }
 
  private:
@@ -100,19 +111,25 @@ class PathTransport final : public net::PeerTransport {
                                const std::shared_ptr<PathChannel>& channel);
   void switch_to_turn(const net::NodeId& id, const platform::Endpoint& at,
                       const std::weak_ptr<PathChannel>& channel);
+  // Whether the dial counts at the gate until the node answers. The gate's errors.
+  Expected<bool> admit(const net::NodeId& id, const platform::Endpoint& at);
+  void answered(const net::NodeId& id, const platform::Endpoint& at, bool counted);
+  void connect_by_way(const net::Dial& to, Duration deadline, bool counted, Connected done);
   void connect_through(const platform::Endpoint& relay, const net::NodeId& id, Duration deadline,
                        Connected done);
   // Dials a node with a place at a TURN server there or through its relay, and in the other way if that
   // fails.
-  void connect_to_turned(const net::Dial& to, Duration deadline, Connected done);
+  void connect_to_turned(const net::Dial& to, Duration deadline, bool counted, Connected done);
   std::optional<platform::Endpoint> endpoint_of(const net::NodeId& id, net::Reach reach) const;
-  Connected wrapping(const platform::Endpoint& dialled, const Path& path, Connected done);
+  Connected wrapping(const platform::Endpoint& dialled, const Path& path, bool counted, Connected done);
 
   net::PeerTransport& inner_;
   nat::Tunnels* tunnels_;
   Puncher* puncher_ = nullptr;
   std::unordered_map<net::NodeId, Relayed, net::NodeIdHash> relayed_;
-  const net::NodeBook& book_;
+  net::NodeBook& book_;
+  net::DialGate* gate_ = nullptr;
+  Executor* executor_ = nullptr;  // with the gate
   const Clock& clock_;
   Own own_;
   std::shared_ptr<TrafficBook> traffic_ = std::make_shared<TrafficBook>();  // channels may outlive this

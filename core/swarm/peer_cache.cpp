@@ -1,6 +1,7 @@
 #include "core/swarm/peer_cache.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "core/base/check.h"
 #include "core/crypto/hash.h"
@@ -15,6 +16,11 @@ constexpr std::size_t entry_head = 10;
 
 Error damaged() {
   return make_error(ErrorCode::Corrupt, "the cache of peers is damaged");
+}
+
+// The address group of the place that is dialled first.
+std::uint64_t group_of(const net::NodeRecord& record) {
+  return record.endpoints.empty() ? 0 : platform::prefix_group(record.endpoints.front().endpoint.ip);
 }
 
 }  // namespace
@@ -66,9 +72,14 @@ void GoodPeers::heard(const net::NodeRecord& record, WallTime when) {
   if (peer.record.sequence <= record.sequence) peer.record = record;
   peer.heard = std::max(peer.heard, when);
   if (peers_.size() <= max_cached_peers) return;
-  peers_.erase(std::min_element(peers_.begin(), peers_.end(), [](const auto& a, const auto& b) {
-    return a.second.heard < b.second.heard;
-  }));
+  std::unordered_map<std::uint64_t, std::size_t> crowds;
+  for (const auto& [id, each] : peers_) ++crowds[group_of(each.record)];
+  const auto less_missed = [&](const auto& a, const auto& b) {
+    const std::size_t crowd_a = crowds[group_of(a.second.record)],
+                      crowd_b = crowds[group_of(b.second.record)];
+    return crowd_a != crowd_b ? crowd_a > crowd_b : a.second.heard < b.second.heard;
+  };
+  peers_.erase(std::min_element(peers_.begin(), peers_.end(), less_missed));
 }
 
 std::vector<CachedPeer> GoodPeers::list() const {

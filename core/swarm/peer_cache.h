@@ -31,7 +31,8 @@ Bytes encode_peer_cache(const std::vector<CachedPeer>& peers);
 // Any bytes are safe. The records' signatures are not checked. Corrupt; Unsupported for a later version.
 Expected<std::vector<CachedPeer>> decode_peer_cache(ByteSpan bytes);
 
-// Keeps the newest record of each peer, and the 64 peers that were heard last.  Threads: one.
+// Keeps the newest record of each peer, and 64 peers: those of a large address group make room first, of them
+// the one that was heard longest ago.  Threads: one.
 class GoodPeers {
  public:
   void heard(const net::NodeRecord& record, WallTime when);

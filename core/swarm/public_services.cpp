@@ -1,6 +1,7 @@
 #include "core/swarm/public_services.h"
 
 #include "core/dht/messages.h"
+#include "core/net/dial_gate.h"
 #include "core/swarm/messages.h"
 
 namespace neuroshard::swarm {
@@ -17,7 +18,7 @@ constexpr Duration dial_patience = std::chrono::seconds(4);
 PublicAnswers::PublicAnswers(PublicServices services, net::MethodTable& methods,
                              const std::shared_ptr<net::RequestLimiter>& calls, bool one_lan,
                              std::uint64_t seed)
-    : services_(services), rng_(seed), dial_limiter_(dials, one_lan) {
+    : services_(services), one_lan_(one_lan), rng_(seed), dial_limiter_(dials, one_lan) {
   using net::Caller;
   using net::Method;
   using net::Reply;
@@ -62,16 +63,14 @@ net::Answer PublicAnswers::peers(const net::Caller& from, ByteSpan request) {
   if (asked->own) {
     net::Answer checked = check_own(from, *asked->own);
     if (!checked.with.ok()) return checked;
-    if (services_.introduced) services_.introduced(*asked->own);
+    if (services_.introduced) services_.introduced(from, *asked->own);
   }
   std::vector<const net::NodeRecord*> nodes;
-  for (const net::NodeRecord* record : services_.book.all(services_.clock.wall_now()))
-    if (!record->endpoints.empty() && record->id() != from.id) nodes.push_back(record);
-  const std::size_t wanted = std::min({nodes.size(), count, most_peers});
-  for (std::size_t i = 0; i < wanted; ++i) std::swap(nodes[i], nodes[i + rng_.below(nodes.size() - i)]);
-  nodes.resize(wanted);
+  for (const net::NodeRecord* record : services_.book.proven(services_.clock.wall_now()))
+    if (record->id() != from.id) nodes.push_back(record);
+  nodes = net::spread(std::move(nodes), std::min(count, most_peers), rng_);
   // And this node itself: two nodes that know nobody else then know each other.
-  if (services_.own != nullptr && services_.own->sequence > 0 && count > wanted)
+  if (services_.own != nullptr && services_.own->sequence > 0 && count > nodes.size())
     nodes.push_back(services_.own);
   return encode_records(nodes);
 }
@@ -123,6 +122,8 @@ Expected<Bytes> PublicAnswers::reserve(const net::Caller& from) {
 void PublicAnswers::dial_back(const net::Caller& from, ByteSpan request, const net::Reply& reply) {
   const auto port = decode_port(request);
   if (!port.ok()) return reply({port.error(), net::Fault::Malformed});
+  if (!one_lan_ && *port < net::least_public_port)
+    return reply(make_error(ErrorCode::Denied, "this node dials back to ports from 1024 on only"));
   if (dialling_ >= most_dials || !dial_limiter_.admit(from, services_.clock.monotonic_now()))
     return reply(make_error(ErrorCode::Exhausted, "too many dial-backs; wait ten seconds"));
   ++dialling_;

@@ -31,7 +31,7 @@ struct PublicServices {  // all outlive the answers
   const net::NodeRecord* own = nullptr;  // this node's, once it is signed (sequence > 0)
   nat::RelayRole* relay = nullptr;       // null: not in this role
   // A caller that asks for peers may give its own record; null: nobody needs it.
-  std::function<void(const net::NodeRecord&)> introduced = nullptr;
+  std::function<void(const net::Caller&, const net::NodeRecord&)> introduced = nullptr;
 };
 
 class PublicAnswers {
@@ -53,6 +53,7 @@ class PublicAnswers {
   void dial_back(const net::Caller& from, ByteSpan request, const net::Reply& reply);
 
   PublicServices services_;
+  const bool one_lan_;
   Rng rng_;
   net::RequestLimiter dial_limiter_;
   std::size_t dialling_ = 0;

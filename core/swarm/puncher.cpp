@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/dht/messages.h"
+#include "core/nat/hole_punch.h"
 
 namespace neuroshard::swarm {
 namespace {
@@ -31,11 +32,13 @@ bool known(Mapping mapping) {
 }  // namespace
 
 // Behind a relay all callers have its address: only their ids are counted.
-Puncher::Puncher(nat::Tunnels& tunnels, const Clock& clock, bool one_lan, std::function<void()> changed)
+Puncher::Puncher(nat::Tunnels& tunnels, const Clock& clock, bool one_lan, std::function<void()> changed,
+                 net::DialGate* gate)
     : tunnels_(tunnels),
       clock_(clock),
       one_lan_(one_lan),
       changed_(std::move(changed)),
+      gate_(gate),
       limiter_(each, /*one_lan=*/true),
       all_(all_per_second, all_burst, clock.monotonic_now()) {}
 
@@ -103,6 +106,21 @@ Expected<Endpoint> Puncher::remote_in(ByteSpan message) const {
   return remote;
 }
 
+// The address only: the port is the mapping of another socket. On one LAN a caller may come through no relay.
+bool Puncher::is_attested(const net::Caller& from, const platform::IpAddress& named) const {
+  if (from.endpoint.ip == named) return true;
+  const auto reported = tunnels_.relayed_caller(from.endpoint);
+  return reported ? *reported == named : one_lan_;
+}
+
+Expected<void> Puncher::admit_dials(const Endpoint& remote) {
+  return gate_ == nullptr ? Expected<void>() : gate_->admit(remote, nat::dials_of_punch);
+}
+
+void Puncher::met(const Endpoint& remote) {
+  if (gate_ != nullptr) gate_->answered(remote, nat::dials_of_punch);
+}
+
 void Puncher::punch(const std::shared_ptr<net::PeerChannel>& relayed, Done done) {
   const auto end = [this, done = std::move(done)](Expected<Punched> result) {
     --calling_;
@@ -114,20 +132,22 @@ void Puncher::punch(const std::shared_ptr<net::PeerChannel>& relayed, Done done)
       [this, life = lifetime_.token(), relayed, end](const Expected<nat::Hole>& hole) {
         if (!life.alive()) return;
         if (!hole.ok()) return end(hole.error());
-        relayed->call(net::Method::Punch, dht::encode_endpoint((*hole)->outside),
-                      net::call_deadline(ask_limit, endpoint_bytes, endpoint_bytes),
-                      [this, life, end, hole = *hole](const Expected<Bytes>& answer) {
-                        if (!life.alive()) return;
-                        const auto remote =
-                            answer.ok() ? remote_in(*answer) : Expected<Endpoint>(answer.error());
-                        if (!remote.ok()) return end(remote.error());
-                        tunnels_.punch(hole, *remote, calling_limit,
-                                       [life, end, remote = *remote](const Expected<std::uint16_t>& port) {
-                                         if (!life.alive()) return;
-                                         if (!port.ok()) return end(port.error());
-                                         end(Punched{*port, remote});
-                                       });
-                      });
+        relayed->call(
+            net::Method::Punch, dht::encode_endpoint((*hole)->outside),
+            net::call_deadline(ask_limit, endpoint_bytes, endpoint_bytes),
+            [this, life, end, hole = *hole](const Expected<Bytes>& answer) {
+              if (!life.alive()) return;
+              const auto remote = answer.ok() ? remote_in(*answer) : Expected<Endpoint>(answer.error());
+              if (!remote.ok()) return end(remote.error());
+              if (const auto may = admit_dials(*remote); !may.ok()) return end(may.error());
+              tunnels_.punch(hole, *remote, calling_limit,
+                             [this, life, end, remote = *remote](const Expected<std::uint16_t>& port) {
+                               if (!life.alive()) return;
+                               if (!port.ok()) return end(port.error());
+                               met(remote);
+                               end(Punched{*port, remote});
+                             });
+            });
       });
 }
 
@@ -136,9 +156,12 @@ void Puncher::answer(const net::Caller& from, ByteSpan request, const net::Respo
   if (!remote.ok()) return respond(remote.error());
   if (!punchable())
     return respond(make_error(ErrorCode::Unsupported, "this node can't be reached by punching"));
+  if (!is_attested(from, remote->ip))
+    return respond(make_error(ErrorCode::Denied, "the relay reports another address of the caller"));
   const MonotonicTime now = clock_.monotonic_now();
   if (called_ >= most_called || !limiter_.admit(from, now) || !all_.try_take(1, now))
     return respond(make_error(ErrorCode::Exhausted, "too many punches; wait ten seconds"));
+  if (const auto may = admit_dials(*remote); !may.ok()) return respond(may.error());
   ++called_;
   tunnels_.open_hole(
       some_servers(servers_for_a_hole), stun_limit,
@@ -149,8 +172,10 @@ void Puncher::answer(const net::Caller& from, ByteSpan request, const net::Respo
           return respond(hole.error());
         }
         respond(dht::encode_endpoint((*hole)->outside));
-        tunnels_.punch_inbound(*hole, remote, called_limit, [this, life](const Expected<void>&) {
-          if (life.alive()) --called_;
+        tunnels_.punch_inbound(*hole, remote, called_limit, [this, life, remote](const Expected<void>& done) {
+          if (!life.alive()) return;
+          --called_;
+          if (done.ok()) met(remote);
         });
       });
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/lifetime.h"
 #include "core/nat/tunnels.h"
+#include "core/net/dial_gate.h"
 #include "core/net/peer_channel.h"
 #include "core/net/request_limiter.h"
 
@@ -23,9 +24,10 @@ class Puncher {
   };
   using Done = std::function<void(Expected<Punched>)>;
 
-  // All outlive it. changed: punchable() may have changed.
+  // All outlive it. changed: punchable() may have changed. gate: bounds the dials; null: nothing does.
   // Threads: the executor's, on which `tunnels` answers.
-  Puncher(nat::Tunnels& tunnels, const Clock& clock, bool one_lan, std::function<void()> changed);
+  Puncher(nat::Tunnels& tunnels, const Clock& clock, bool one_lan, std::function<void()> changed,
+          net::DialGate* gate = nullptr);
   ~Puncher();
 
   // Nodes that answer STUN requests (nat/relay_role.h), the nearest first. None: no punching is needed.
@@ -52,11 +54,16 @@ class Puncher {
   std::vector<platform::Endpoint> some_servers(std::size_t most) const;
   bool may_be_dialled(const platform::Endpoint& remote) const;
   Expected<platform::Endpoint> remote_in(ByteSpan message) const;
+  // Whether the caller is at this address, by its connection or by its relay's report.
+  bool is_attested(const net::Caller& from, const platform::IpAddress& named) const;
+  Expected<void> admit_dials(const platform::Endpoint& remote);
+  void met(const platform::Endpoint& remote);
 
   nat::Tunnels& tunnels_;
   const Clock& clock_;
   const bool one_lan_;
   const std::function<void()> changed_;
+  net::DialGate* const gate_;
   net::RequestLimiter limiter_;
   net::TokenBucket all_;
   std::vector<platform::Endpoint> servers_;

@@ -38,8 +38,9 @@ Reachability::Reachability(const MemberContext& context, net::MethodTable& metho
   context_.services.transport.set_hello(own_hello());
   listen_to_tunnels();
   if (context_.services.tunnels != nullptr && context_.options.port != 0) {
-    puncher_ = std::make_unique<Puncher>(*context_.services.tunnels, context_.services.clock,
-                                         context_.options.one_lan, [this] { on_punchable_changed(); });
+    puncher_ = std::make_unique<Puncher>(
+        *context_.services.tunnels, context_.services.clock, context_.options.one_lan,
+        [this] { on_punchable_changed(); }, &context_.gate);
     context_.paths.set_puncher(puncher_.get());
     methods_.push_back(
         methods.add({net::Method::Punch}, net::MethodLimits(calls, small_request),
@@ -204,6 +205,7 @@ std::vector<platform::Endpoint> Reachability::known_relays() const {
   for (const net::NodeRecord* record : context_.book.all(context_.services.clock.wall_now())) {
     const auto contact = context_.paths.contact_of(*record, context_.options.one_lan);
     if (contact && (record->features & static_cast<std::uint64_t>(net::Feature::Relay)) != 0 &&
+        context_.book.is_proven(contact->id, contact->endpoint) &&
         context_.paths.way_to(contact->id, contact->endpoint) == Way::Direct)
       add(contact->endpoint);
   }

@@ -5,9 +5,23 @@
 #include "core/swarm/messages.h"
 
 namespace neuroshard::swarm {
+namespace {
+
+// The tracker has limits of its own, and all records come from their nodes.
+net::NodeBookLimits book_limits(const TrackerLimits& limits) {
+  net::NodeBookLimits book;
+  book.most = limits.nodes + 1;
+  book.longest = net::longest_node_record;
+  return book;
+}
+
+}  // namespace
 
 Tracker::Tracker(const Hash256& network_id, bool one_lan, std::uint64_t seed, TrackerLimits limits)
-    : one_lan_(one_lan), limits_(limits), rng_(seed), book_(network_id, limits.nodes + 1) {}
+    : one_lan_(one_lan),
+      limits_(limits),
+      rng_(seed),
+      book_(network_id, /*one_lan=*/true, book_limits(limits)) {}
 
 Expected<void> Tracker::enter(const net::Caller& from, const net::NodeRecord& record, WallTime now) {
   drop_silent(now);
@@ -47,19 +61,7 @@ std::vector<const net::NodeRecord*> Tracker::sample(const net::NodeId& asker, st
   std::vector<const net::NodeRecord*> nodes;
   for (const net::NodeRecord* record : book_.all(now))
     if (!record->endpoints.empty() && record->id() != asker) nodes.push_back(record);
-  for (std::size_t i = 0; i + 1 < nodes.size(); ++i)
-    std::swap(nodes[i], nodes[i + rng_.below(nodes.size() - i)]);
-  // The first of each group, then the second of each, and so on.
-  std::unordered_map<std::uint64_t, std::size_t> turns;
-  std::vector<std::pair<std::size_t, const net::NodeRecord*>> ranked;
-  for (const net::NodeRecord* record : nodes)
-    ranked.emplace_back(turns[platform::prefix_group(record->endpoints.front().endpoint.ip)]++, record);
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  ranked.resize(std::min({ranked.size(), count, max_records}));
-  std::vector<const net::NodeRecord*> chosen;
-  for (const auto& [turn, record] : ranked) chosen.push_back(record);
-  return chosen;
+  return net::spread(std::move(nodes), std::min(count, max_records), rng_);
 }
 
 TrackerStatistics Tracker::statistics(WallTime now) const {

@@ -101,7 +101,8 @@ class Village {
     seed.fill(number);
     host.key.emplace(crypto::KeyPair::from_seed(seed));
     host.id = crypto::node_id(host.key->public_key());
-    host.endpoint = {platform::IpAddress::v4(11, number, 0, 1), 9000};
+    host.endpoint =
+        place ? place(number) : platform::Endpoint{platform::IpAddress::v4(11, number, 0, 1), 9000};
     if (limits_) host.line = std::make_unique<net::LineSpeed>(world.clock(), limits_->up, limits_->down);
     host.transport = std::make_unique<sim::SimTransport>(
         sim::TransportServices{world, network_, population_, host.bans, host.refusals, host.line.get()},
@@ -112,6 +113,7 @@ class Village {
                                                              host.line.get());
     }
     MemberOptions member = listening();
+    member.port = host.endpoint.port;
     if (!listens) member.port = 0;
     member.tracker = tracker;
     for (const Host* source : sources) member.sources.push_back({source->endpoint, source->id});
@@ -141,6 +143,8 @@ class Village {
   sim::World world;
   std::deque<Host> hosts;
   std::set<net::NodeId> meant_to_be_banned;
+  // Where the host of this number is; none: each in an address group of its own.
+  std::function<platform::Endpoint(std::uint8_t number)> place;
 
  private:
   void start(Host& host, MemberOptions member, std::uint64_t seed) {

@@ -7,18 +7,15 @@
 #include <charconv>
 #include <cstring>
 
+#include "core/platform/socket/subnet.h"
+
 namespace neuroshard::platform {
 namespace {
 
 constexpr std::array<std::uint8_t, 12> mapped_prefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-struct Block {
-  std::array<std::uint8_t, 16> bytes;
-  int bits;
-};
-
-constexpr Block v4_block(std::uint8_t a, std::uint8_t b, std::uint8_t c, int bits) {
-  return {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, 0}, 96 + bits};
+constexpr Subnet v4_block(std::uint8_t a, std::uint8_t b, std::uint8_t c, int bits) {
+  return {{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, 0}}, 96 + bits};
 }
 
 // IANA special-purpose registries (RFC 6890 and successors), what is not globally reachable.
@@ -29,19 +26,8 @@ constexpr std::array reserved = {
     v4_block(198, 18, 0, 15), v4_block(198, 51, 100, 24), v4_block(203, 0, 113, 24),
     v4_block(224, 0, 0, 4),   v4_block(240, 0, 0, 4),
 };
-constexpr Block global_unicast_v6{{0x20}, 3};
-constexpr Block documentation_v6{{0x20, 0x01, 0x0d, 0xb8}, 32};
-
-bool within(const IpAddress& address, const Block& block) {
-  const auto whole = static_cast<std::size_t>(block.bits / 8);
-  if (!std::equal(block.bytes.begin(), block.bytes.begin() + static_cast<std::ptrdiff_t>(whole),
-                  address.bytes.begin()))
-    return false;
-  const int rest = block.bits % 8;
-  if (rest == 0) return true;
-  const auto mask = static_cast<std::uint8_t>(0xff << (8 - rest));
-  return (address.bytes[whole] & mask) == (block.bytes[whole] & mask);
-}
+constexpr Subnet global_unicast_v6{{{0x20}}, 3};
+constexpr Subnet documentation_v6{{{0x20, 0x01, 0x0d, 0xb8}}, 32};
 
 }  // namespace
 
@@ -84,9 +70,9 @@ std::string to_text(const IpAddress& address) {
 }
 
 bool globally_routable(const IpAddress& address) {
-  if (!address.is_v4()) return within(address, global_unicast_v6) && !within(address, documentation_v6);
+  if (!address.is_v4()) return is_within(address, global_unicast_v6) && !is_within(address, documentation_v6);
   return std::none_of(reserved.begin(), reserved.end(),
-                      [&](const Block& block) { return within(address, block); });
+                      [&](const Subnet& block) { return is_within(address, block); });
 }
 
 std::uint64_t prefix_group(const IpAddress& address) {

@@ -20,6 +20,7 @@
 #include "core/platform/socket/client_hello.h"
 #include "core/platform/socket/detail/received_bytes.h"
 #include "core/platform/socket/detail/socket_address.h"
+#include "core/platform/socket/subnet.h"
 
 namespace neuroshard::platform {
 namespace {
@@ -33,10 +34,6 @@ constexpr std::size_t least_hello = 40;
 constexpr std::size_t most_hello = 8u << 10;
 // RFC 8446 §6: an alert record with "fatal, protocol_version".
 constexpr std::array<std::uint8_t, 7> old_tls_alert{21, 3, 3, 0, 2, 2, 70};
-
-bool is_loopback(const IpAddress& address) {
-  return address.is_v4() && address.bytes[12] == 127;
-}
 
 // What one line of an Internet provider has at least: an IPv4 address, a /64 of IPv6.
 IpAddress line_of(IpAddress address) {
@@ -194,6 +191,10 @@ class Listener final : public TlsListener {
   }
 
   void hand_on(const Connection& connection, const Events& events) {
+    if (events.may_greet && !events.may_greet(connection.remote.ip)) {
+      close(connection.descriptor);
+      return events.shown_out(ShownOut::NotWelcome, connection.remote.ip);
+    }
     const bool too_many = open_.size() >= limits_.connections;
     const bool address_full = is_full(connection.remote.ip);
     // A second descriptor of the same connection tells when it is over, however its owner ends it.

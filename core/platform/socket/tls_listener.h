@@ -55,6 +55,8 @@ class TlsListener {
     std::string plain_begins;
     std::function<void(int descriptor)> plain;
     std::function<bool(const IpAddress&)> welcome;  // asked first of all; none: everybody is
+    // Asked when the ClientHello is there in full, before it is handed on; none: everybody may.
+    std::function<bool(const IpAddress&)> may_greet = nullptr;
     std::function<void(ShownOut, const IpAddress&)> shown_out;
     std::function<void(const OpenConnection&)> ended;  // one that was handed on; none: nobody is told
     std::function<void()> tick;                        // about ten times a second

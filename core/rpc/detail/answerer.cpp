@@ -4,7 +4,7 @@
 #include <deque>
 #include <mutex>
 
-#include "core/net/prefix_group.h"
+#include "core/net/address_group.h"
 #include "core/net/traffic_meter.h"
 #include "core/rpc/detail/stream_core.h"
 #include "core/rpc/detail/wire.h"
@@ -351,8 +351,9 @@ Expected<net::Caller> Answerer::admit(const grpc::GenericCallbackServerContext& 
   // A greeting of another version is answered with our version; the caller then says what to upgrade.
   if (!hello.ok() && !(any_hello && hello.error().code == ErrorCode::Unsupported)) return hello.error();
   NS_ASSIGN_OR_RETURN(const platform::Endpoint endpoint, endpoint_of_peer(context.peer()));
-  NS_RETURN_IF_ERROR(shared_->check_address(endpoint.ip));
-  return net::Caller{id, endpoint};
+  const net::Caller caller{id, endpoint};
+  NS_RETURN_IF_ERROR(shared_->check_address(caller));
+  return caller;
 }
 
 void Answerer::begin_late() {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/net/prefix_group.h"
+#include "core/net/address_group.h"
 
 namespace neuroshard::rpc::detail {
 namespace {

@@ -115,18 +115,23 @@ void Shared::fault(const platform::IpAddress& from, net::Fault fault) {
   if (services_ && services_->conduct != nullptr) services_->conduct->fault(from, fault);
 }
 
-bool Shared::is_banned(const platform::IpAddress& address) {
+bool Shared::welcome(const platform::IpAddress& address) {
   const std::lock_guard lock(services_mutex_);
-  return services_ && services_->bans.reason_of_prefix(platform::prefix_group(address)).has_value();
+  return !services_ || services_->conduct == nullptr || services_->conduct->welcome(address);
 }
 
-Expected<void> Shared::check_address(const platform::IpAddress& address) {
+bool Shared::may_greet(const platform::IpAddress& address) {
+  const std::lock_guard lock(services_mutex_);
+  return !services_ || services_->conduct == nullptr || services_->conduct->may_greet(address);
+}
+
+Expected<void> Shared::check_address(const net::Caller& caller) {
   const std::lock_guard lock(services_mutex_);
   if (!services_) return make_error(ErrorCode::Cancelled, "this node stops");
-  const auto reason = services_->bans.reason_of_prefix(platform::prefix_group(address));
-  if (!reason) return {};
-  services_->refusals.count(net::Refusal::Banned);
-  return make_error(ErrorCode::Denied, "the peer is banned: " + *reason);
+  if (services_->conduct == nullptr) return {};
+  auto accepted = services_->conduct->check(caller);
+  if (!accepted.ok()) services_->refusals.count(net::Refusal::Banned);
+  return accepted;
 }
 
 void Shared::answer_leaves() {

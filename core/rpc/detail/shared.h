@@ -53,9 +53,11 @@ struct Shared : std::enable_shared_from_this<Shared> {
   void count(net::Refusal refusal);
   void fault(const net::Caller& from, net::Fault fault);
   void fault(const platform::IpAddress& from, net::Fault fault);  // of a node that has not proven its id
-  bool is_banned(const platform::IpAddress& address);
-  // Whether callers of this address are accepted now; counts the refusal. Denied.
-  Expected<void> check_address(const platform::IpAddress& address);
+  // Whether an address may connect, and whether a handshake with it may begin now (net::Conduct).
+  bool welcome(const platform::IpAddress& address);
+  bool may_greet(const platform::IpAddress& address);
+  // Whether this node is accepted from its address now; counts the refusal. Denied.
+  Expected<void> check_address(const net::Caller& caller);
   // A large answer starts to leave; answer_left() ends that, with its bytes on the line, or 0 if it failed.
   // The operating system has the bytes then; they are on the line until drained(), while draining().
   void answer_leaves();

@@ -26,6 +26,7 @@ class TestHolePunch : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void a_port_that_nobody_answers_is_not_punched();
+  void a_victim_gets_few_dials();
   void a_punch_comes_from_the_announced_port();
   void two_that_dial_each_other_meet();
 
@@ -41,6 +42,20 @@ void TestHolePunch::a_port_that_nobody_answers_is_not_punched() {
   const auto punched = punch_hole(io_, {0, nobody, now, now + milliseconds(300)});
   QVERIFY(!punched.ok());
   QCOMPARE(punched.error().code, ErrorCode::Timeout);
+}
+
+// It refuses each dial at once, so nothing but the number bounds them.
+void TestHolePunch::a_victim_gets_few_dials() {
+  QVERIFY(dials_of_punch <= 12);
+  const Endpoint victim = platform::TcpListener::open({loopback, 0})->local().value();
+  const MonotonicTime now = io_.now();
+  PunchPlan plan{0, victim, now, now + seconds(2)};
+  plan.dials = 5;
+  const auto punched = punch_hole(io_, plan);
+  QVERIFY(!punched.ok());
+  QVERIFY2(punched.error().message.find("after 5 dials") != std::string::npos,
+           punched.error().message.c_str());
+  QVERIFY(io_.now() - now >= seconds(2));  // the other side's dial may still have come
 }
 
 void TestHolePunch::a_punch_comes_from_the_announced_port() {

@@ -61,6 +61,7 @@ class Node {
       auto accepted = listener_.accept();
       if (accepted.ok() && accepted->has_value()) {
         taken_ = std::move((*accepted)->socket);
+        seen_at = (*accepted)->from;
         std::string words(5, '\0');
         const auto read = read_all_until(
             io, taken_, MutableByteSpan(reinterpret_cast<std::uint8_t*>(words.data()), words.size()), until);
@@ -73,6 +74,7 @@ class Node {
 
   std::unique_ptr<Executor> executor = make_thread_executor("node", 256);
   std::unique_ptr<Tunnels> tunnels;
+  Endpoint seen_at;  // the caller, at the listener
 
  private:
   TcpListener listener_;
@@ -130,6 +132,9 @@ void TestTunnels::a_node_at_a_relay_is_called() {
   const auto socket = say_hello(*port);
   QVERIFY(socket.ok());
   QCOMPARE(called.heard(), std::string("hello"));
+  // The relay's report, for this call and no other.
+  QVERIFY(called.tunnels->relayed_caller(called.seen_at) == loopback);
+  QVERIFY(!called.tunnels->relayed_caller({loopback, 1}));
   QTRY_VERIFY(relay.role->counters().bytes >= 5);
   // The port is for one connection.
   QVERIFY(!say_hello(*port).ok());

@@ -57,7 +57,6 @@ class TestNodeRecord : public QObject {
   void a_delegation_that_expires_before_all_time_never_held();
   void limits_are_named();
   void only_newer_records_replace();
-  void a_full_book_forgets_what_expires_first();
 };
 
 void TestNodeRecord::it_comes_back_whole() {
@@ -188,20 +187,6 @@ void TestNodeRecord::only_newer_records_replace() {
   QVERIFY(book.find(third.id(), now + hour) == nullptr);
   book.drop_expired(now + hour);
   QCOMPARE(book.size(), std::size_t(0));
-}
-
-void TestNodeRecord::a_full_book_forgets_what_expires_first() {
-  NodeBook book(network(), 3);
-  for (std::uint8_t i = 1; i <= 4; ++i) {
-    const auto node = key_of(i);
-    NodeRecord record = sample(node);
-    record.expires = now + hour * i;
-    QVERIFY(sign_node_record(record, node, network()).ok());
-    QVERIFY(book.put(record, now).ok());
-  }
-  QCOMPARE(book.size(), std::size_t(3));
-  QVERIFY(book.find(crypto::node_id(key_of(1).public_key()), now) == nullptr);
-  QVERIFY(book.find(crypto::node_id(key_of(4).public_key()), now) != nullptr);
 }
 
 NS_TEST(TestNodeRecord)

@@ -1,7 +1,7 @@
 // Places among strangers, known peers and voters, and that none of them takes what is kept for the others.
 #include <QtTest>
 
-#include "core/net/prefix_group.h"
+#include "core/net/address_group.h"
 #include "core/net/slot_pool.h"
 #include "tests/support/test_main.h"
 

@@ -100,7 +100,13 @@ class GrpcPair final : public PeerPair {
   SystemClock clock_;
   net::BanList bans_{clock_}, bans_b{clock_};
   net::PeerRanks ranks_of_b;
-  net::Conduct conduct_b{bans_b, clock_, true};
+  // Counts the loopback address of these tests, too, as if it were of the internet.
+  static net::ConductRules rules() {
+    net::ConductRules rules;
+    rules.internet_only = false;
+    return rules;
+  }
+  net::Conduct conduct_b{bans_b, clock_, false, rules()};
   PumpExecutor executor_;
 
  private:

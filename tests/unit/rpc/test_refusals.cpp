@@ -71,7 +71,7 @@ class TestRefusals : public QObject {
   void what_is_no_tls();
   void no_hello_and_unknown_calls();
   void garbage_is_no_news_for_ever();
-  void a_banned_part_of_the_network_gets_no_word_in();
+  void garbage_closes_its_address_to_strangers();
   void oversized();
   void slow_hello();
   void slow_request();
@@ -222,19 +222,23 @@ void TestRefusals::garbage_is_no_news_for_ever() {
   QCOMPARE(pair.bans_b.all().size(), std::size_t{1});
 }
 
-// Nobody from there comes as far as TLS, and who is connected is not heard.
-void TestRefusals::a_banned_part_of_the_network_gets_no_word_in() {
+// No stranger from there comes as far as TLS, and who is connected is not heard, unless it is a known node.
+void TestRefusals::garbage_closes_its_address_to_strangers() {
   GrpcPair pair;
   const auto before = pair.connect();
   QVERIFY(before);
-  pair.bans_b.ban_prefix(platform::prefix_group(platform::IpAddress::v4(127, 0, 0, 1)), std::chrono::hours(1),
-                         "the test");
+  for (int i = 0; i < 150; ++i)
+    pair.conduct_b.fault(platform::IpAddress::v4(127, 0, 0, 1), net::Fault::NotTls);
   QTcpSocket socket;
   socket.connectToHost("127.0.0.1", pair.answering().endpoint().port);
   QTRY_COMPARE_WITH_TIMEOUT(socket.state(), QAbstractSocket::UnconnectedState, 10'000);
   QTRY_VERIFY(pair.refusals_b.of(net::Refusal::Banned) >= 1);
   QVERIFY(!served(pair, *before));
   QCOMPARE(pair.refusals_b.of(net::Refusal::TooSlow), 0u);
+  // The same address, with a known node behind it: the open connection is heard, and a new one comes through.
+  pair.conduct_b.set_known({pair.id_a}, {platform::IpAddress::v4(127, 0, 0, 1)});
+  QVERIFY(served(pair, *before));
+  QVERIFY(pair.connect());
 }
 
 void TestRefusals::oversized() {

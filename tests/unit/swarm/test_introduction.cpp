@@ -17,6 +17,7 @@ class TestIntroduction : public QObject {
   void a_chain_becomes_a_network();
   void a_newcomer_is_found_before_its_next_heartbeat();
   void who_is_back_is_found_before_its_next_heartbeat();
+  void a_household_behind_one_address_becomes_a_network();
   void a_guest_introduces_nobody();
   void only_the_own_record_counts();
 
@@ -91,6 +92,29 @@ void TestIntroduction::who_is_back_is_found_before_its_next_heartbeat() {
     village.world.run_for(second / 2);
     QVERIFY2(a.member->find(b.id).has_value(), qPrintable(QString::number(i)));
   }
+}
+
+// Twenty computers behind one public address, each with a port of its own, and one elsewhere.
+void TestIntroduction::a_household_behind_one_address_becomes_a_network() {
+  Village village;
+  village.place = [](std::uint8_t number) {
+    const auto port = static_cast<std::uint16_t>(9000 + number);
+    return platform::Endpoint{platform::IpAddress::v4(11, 7, 0, number == 1 ? 9 : 1), port};
+  };
+  Host& first = village.add({});
+  std::vector<Host*> nodes{&first};
+  for (int i = 0; i < 20; ++i) nodes.push_back(&village.add({&first}));
+  // All know, and can call, all others, and others can dial them.
+  QVERIFY(village.run_until(
+      [&] {
+        return std::all_of(nodes.begin(), nodes.end(), [&](const Host* node) {
+          return node->member->view().reachable &&
+                 std::all_of(nodes.begin(), nodes.end(), [&](const Host* other) {
+                   return other == node || node->member->find(other->id).has_value();
+                 });
+        });
+      },
+      5 * minute));
 }
 
 void TestIntroduction::a_guest_introduces_nobody() {

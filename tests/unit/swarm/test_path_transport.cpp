@@ -130,6 +130,7 @@ class TestPathTransport : public QObject {
   void a_relayed_connection_goes_on_over_a_punched_one();
   void a_node_that_can_not_punch_stays_relayed();
   void a_punch_leads_to_no_port_of_a_service();
+  void a_punch_leads_to_the_callers_own_address_only();
   void who_is_dialled_itself_dials_a_turn_server_first();
   void others_come_through_the_relay_and_are_let_in();
   void who_is_not_let_in_stays_relayed();
@@ -342,6 +343,34 @@ namespace {
 const Endpoint turn{IpAddress::v4(11, 22, 33, 9), 50'000}, seen_at{IpAddress::v4(11, 22, 44, 14), 40'000};
 
 }  // namespace
+
+// Of the internet: the caller's address is what its connection or its relay says.
+void TestPathTransport::a_punch_leads_to_the_callers_own_address_only() {
+  std::unique_ptr<Puncher> strict;
+  far_->run([&] {
+    strict = std::make_unique<Puncher>(*far_->tunnels, the_clock, /*one_lan=*/false, [] {});
+    strict->set_servers({relay_->endpoint});
+    strict->probe_nat();
+  });
+  const auto punchable = [&] {
+    bool found = false;
+    far_->run([&] { found = strict->punchable(); });
+    return found;
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(punchable(), 20'000);
+  std::promise<Expected<Bytes>> answer;
+  const Endpoint victim{IpAddress::v4(11, 22, 33, 44), 40'000};
+  far_->run([&] {
+    strict->answer({crypto::node_id(key_of(1).public_key()), {loopback, 1}}, dht::encode_endpoint(victim),
+                   [&](Expected<Bytes> result) { answer.set_value(std::move(result)); });
+  });
+  const auto refused = answer.get_future().get();
+  QVERIFY(!refused.ok());
+  QCOMPARE(refused.error().code, ErrorCode::Denied);
+  QVERIFY2(refused.error().message.find("relay reports") != std::string::npos,
+           refused.error().message.c_str());
+  far_->run([&] { strict.reset(); });
+}
 
 void TestPathTransport::who_is_dialled_itself_dials_a_turn_server_first() {
   know({{net::Reach::Turn, turn}, {net::Reach::Relayed, relay_->endpoint}}, 0);

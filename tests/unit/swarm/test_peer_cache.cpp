@@ -43,6 +43,7 @@ class TestPeerCache : public QObject {
   void damage_is_noticed();
   void lengths_are_checked();
   void the_last_heard_stay();
+  void one_address_group_does_not_fill_it();
 };
 
 void TestPeerCache::round_trip() {
@@ -98,6 +99,23 @@ void TestPeerCache::the_last_heard_stay() {
   list = good.list();
   QVERIFY(list.front().record.id() == peer(50).record.id());
   QCOMPARE(list.front().record.sequence, std::uint64_t(2));
+}
+
+// A hundred peers of one address group that are heard all the time, and eight that were heard before.
+void TestPeerCache::one_address_group_does_not_fill_it() {
+  GoodPeers good;
+  for (std::uint8_t i = 1; i <= 8; ++i) good.heard(peer(i).record, peer(i).heard);
+  for (std::uint8_t i = 101; i <= 200; ++i) {
+    CachedPeer one = peer(i);
+    one.record.endpoints[0].endpoint.ip = platform::IpAddress::v4(11, 200, 0, i);
+    good.heard(one.record, one.heard);
+  }
+  const auto list = good.list();
+  QCOMPARE(list.size(), max_cached_peers);
+  const auto kept = std::count_if(list.begin(), list.end(), [](const CachedPeer& one) {
+    return one.record.endpoints[0].endpoint.ip.bytes[13] <= 8;
+  });
+  QCOMPARE(kept, 8);
 }
 
 NS_TEST(TestPeerCache)

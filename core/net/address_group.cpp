@@ -1,4 +1,4 @@
-#include "core/net/prefix_group.h"
+#include "core/net/address_group.h"
 
 namespace neuroshard::net {
 
@@ -8,6 +8,11 @@ std::uint64_t limit_group(const platform::IpAddress& address) {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
   for (const std::uint8_t byte : address.bytes) hash = (hash ^ byte) * 0x100000001b3u;
   return hash | own_group;
+}
+
+std::optional<std::uint64_t> counted_group(const platform::IpAddress& address, bool one_lan) {
+  if (one_lan || !platform::globally_routable(address)) return std::nullopt;
+  return platform::prefix_group(address);
 }
 
 }  // namespace neuroshard::net
