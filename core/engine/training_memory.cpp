@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/checkpoint/tensors.h"
 #include "core/compute/slot.h"
@@ -36,8 +37,10 @@ constexpr std::uint64_t contributors_at_once = 16;
 constexpr std::uint64_t round_slices = 8 * mib;
 // Of the top-k codec (outer/codec.h), per parameter: the selection, and the payload.
 constexpr double selected_bytes = 6.0 * 64 / 4096 + 0.02;
-// Two anchors, the next one and its aggregate, the weights of the boundary and their payloads.
-constexpr std::uint64_t spooled_bytes = 2 * 8 + 8 + 4 + 4 + contributors_at_once * 4;
+// A fragment's items in the spool. Payloads of the round and of the one before; the aggregate, the weights of the
+// boundary and the buffer of error feedback; two anchors with their momentum and the next one.
+constexpr std::uint64_t payloads_held = 2 * contributors_at_once;
+constexpr std::uint64_t values_held = 3, states_held = 3;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t grain) {
   return (bytes + grain - 1) / grain * grain;
@@ -59,11 +62,17 @@ Expected<std::uint64_t> limit_in_force(std::uint64_t user_limit, std::uint64_t r
 
 }  // namespace
 
-std::uint64_t outer_round_bytes(std::uint64_t parameters, bool error_feedback) {
+std::uint64_t outer_round_bytes(const RoundShape& shape) {
+  const std::uint64_t fragment = std::max<std::uint64_t>(1, shape.parameters / shape.fragments);
+  std::uint64_t left = round_spool_memory;
+  // An item that is larger than what is left goes to the disk. Small ones leave the least.
+  for (const auto& [held, bytes] : {std::pair{payloads_held, outer::max_payload_bytes(shape.codec, fragment)},
+                                    std::pair{values_held, fragment * sizeof(float)},
+                                    std::pair{states_held, 2 * fragment * sizeof(float)}})
+    left -= std::min(held * shape.fragments, left / std::max<std::uint64_t>(1, bytes)) * bytes;
   const std::uint64_t selection =
-      error_feedback ? static_cast<std::uint64_t>(selected_bytes * static_cast<double>(parameters)) : 0;
-  return std::min(round_spool_memory, parameters * spooled_bytes) + contributors_at_once * decoded_bytes +
-         round_slices + selection;
+      shape.error_feedback ? static_cast<std::uint64_t>(selected_bytes * static_cast<double>(fragment)) : 0;
+  return round_spool_memory - left + contributors_at_once * decoded_bytes + round_slices + selection;
 }
 
 Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& request) {
@@ -101,7 +110,20 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   memory.tensor_bytes = limit - outside;
   const std::uint64_t activations = memory.plan.micro_batch * needs.activation_per_sample;
   memory.spare_bytes = (memory.plan.available - std::min(activations, memory.plan.available)) / 2;
+  memory.needs = needs;
   return memory;
+}
+
+std::string TrainingMemory::describe() const {
+  const std::uint64_t model = needs.parameters + needs.gradients + needs.moments;
+  const std::uint64_t copy = plan.whole_snapshot ? needs.snapshot_whole : needs.snapshot_slot;
+  const std::uint64_t step = needs.workspace + plan.micro_batch * needs.activation_per_sample;
+  return fmt::format(
+      "the memory plan expects {} MiB at the peak: program {}, model and optimizer {}, checkpoint {}, text "
+      "and "
+      "rounds {}, {} sequences at a time {}. It keeps {} MiB free below the limit of {} MiB",
+      plan.expected / mib, needs.baseline / mib, model / mib, copy / mib, needs.data / mib, plan.micro_batch,
+      step / mib, needs.margin / mib, plan.limit / mib);
 }
 
 std::uint32_t MemoryWatch::check(std::uint32_t micro_batch, std::optional<std::string>* note) {

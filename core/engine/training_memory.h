@@ -9,6 +9,7 @@
 #include "core/base/expected.h"
 #include "core/compute/memory_estimate.h"
 #include "core/compute/model_shape.h"
+#include "core/outer/codec.h"
 #include "core/train/memory_plan.h"
 
 namespace neuroshard::engine {
@@ -33,15 +34,26 @@ inline constexpr std::uint64_t with_module_bytes = 160u << 20;
 // The most that the spool of a network's rounds keeps in memory: all payloads and anchors of a small model.
 inline constexpr std::uint64_t round_spool_memory = 64u << 20;
 
-// The most memory of outer rounds for a model of P parameters beside its training: the spool's part in memory;
-// of each contributor of a sub-group a slice of its delta and windows of its payload; slices of weights and
-// anchors; with error feedback, the values that the codec selects and their payload.
-std::uint64_t outer_round_bytes(std::uint64_t parameters, bool error_feedback);
+// How a model takes part in outer rounds.
+struct RoundShape {
+  std::uint64_t parameters = 0;
+  std::uint32_t fragments = 1;  // in which it is synchronised
+  outer::CodecOptions codec;
+  bool error_feedback = false;
+};
+// The most memory of outer rounds beside the training: the items that the spool has room for in memory; of each
+// contributor of a sub-group a slice of its delta and windows of its payload; slices of weights and anchors; with
+// error feedback, the values that the codec selects and their payload.
+std::uint64_t outer_round_bytes(const RoundShape& shape);
 
 struct TrainingMemory {
   train::MemoryPlan plan;
   std::uint64_t tensor_bytes = 0;  // the compute module's memory limit, for its tensors
   std::uint64_t spare_bytes = 0;   // half of what no activation is planned for
+  train::MemoryNeeds needs;        // that the plan was made for
+
+  // For a person: the expected peak and its parts.
+  std::string describe() const;
 };
 
 // Call before the stage exists: the larger of the resident size and least_resident is the plan's baseline.

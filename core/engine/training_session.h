@@ -104,7 +104,7 @@ struct SessionInfo {
   std::uint64_t train_tokens = 0;
   std::uint64_t held_out_tokens = 0;  // 0: no validation loss
   std::uint64_t memory_limit = 0;     // bytes in force: the user's, or what the machine had free
-  std::uint64_t memory_planned = 0;   // bytes that the plan expects to be resident at most
+  std::uint64_t memory_planned = 0;   // bytes that the plan expects to be resident at the peak
   std::uint32_t micro_batch = 0;      // sequences at once
   std::uint32_t sequences_per_step = 0;
 };

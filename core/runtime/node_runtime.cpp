@@ -94,6 +94,7 @@ engine::EngineOptions NodeRuntime::engine_options(const config::DataDirectory& d
   engine.version = services_.program_version;
   engine.remember_contributing = true;
   engine.safe_mode = options.safe_mode;
+  if (options.make_session) engine.make_session = std::move(options.make_session);
   engine.sensors =
       engine::make_machine_sensors(services_.files, directory.path(), std::move(options.sensor_root));
   engine.alerts = std::move(options.alerts);

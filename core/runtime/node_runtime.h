@@ -35,7 +35,9 @@ class Server;
 }
 namespace neuroshard::engine {
 struct EngineOptions;
-}
+struct TrainingServices;
+class TrainingSession;
+}  // namespace neuroshard::engine
 namespace neuroshard::storage {
 class DiskBudget;
 }
@@ -59,6 +61,10 @@ struct RuntimeOptions {
   std::string system_bus;
   JoinOptions join;
   Interpositions interpositions;
+  // Makes the training; empty: the product's. For programs that measure other nodes (tests/support/payload_sender.cpp).
+  std::function<Expected<std::unique_ptr<engine::TrainingSession>>(config::DataDirectory&,
+                                                                   engine::TrainingServices)>
+      make_session;
 };
 
 // The node answers, also over the control service. The first event.

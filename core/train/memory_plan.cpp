@@ -68,6 +68,7 @@ Expected<MemoryPlan> plan_memory(const MemoryNeeds& needs, std::uint64_t limit,
   }
   plan.available = limit - plan.fixed;
   plan.micro_batch = choose_micro_batch(plan.available, needs.activation_per_sample, max_micro_batch);
+  plan.expected = plan.fixed - needs.margin + plan.micro_batch * needs.activation_per_sample;
   return plan;
 }
 

@@ -38,6 +38,8 @@ struct MemoryPlan {
   std::uint64_t limit = 0;
   std::uint64_t fixed = 0;      // everything but activations
   std::uint64_t available = 0;  // limit − fixed, for activations
+  // Resident at the peak: the fixed parts without the margin, and the activations of the micro-batch.
+  std::uint64_t expected = 0;
 };
 
 // min(max_micro_batch, floor(0.3 · available / per sample)), at least 1.

@@ -62,7 +62,10 @@ class Network:
         if name in self.liars():
             program = [os.path.join(os.path.dirname(self.arguments.node), "lying_node"), self.arguments.attack,
                        str(len(self.liars())), str(len(self.honest())), self.path("lies"), name]
-        self.processes[name] = subprocess.Popen([*program, *words], stdout=log, stderr=log)
+        self.launch(name, log, *program, *words)
+
+    def launch(self, name, log, *command):
+        self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log)
 
     def wait_for(self, name, event, seconds=120):
         """The first line of `name` that tells of `event`."""
@@ -97,22 +100,36 @@ class Network:
                 found += [json.loads(line)["knows"] for line in lines if line.startswith('{"lied"')]
         return found
 
-    def start_all(self):
-        a = self.arguments
-        os.makedirs(self.path("lies"))
+    def start_tracker(self):
+        """Where it listens."""
         self.start("tracker", "tracker", "--json", "--profile", self.profile, "--address", "127.0.0.1", "--port",
                    "0", "--lan")
         ready = self.wait_for("tracker", "ready")
-        tracker = ready["id"] + "@" + ready["address"]
+        return ready["id"] + "@" + ready["address"]
+
+    def start_member(self, name, tracker, *words):
+        """It contributes from contribute() on."""
+        self.call("settings", "set", "contribute", "off", "--data-dir", self.path(name), "--profile", self.profile)
+        self.start(name, "run", "--json", "--data-dir", self.path(name), "--profile", self.profile, "--lan", "--p2p-port",
+                   "0", "--p2p-address", "127.0.0.1", "--tracker", tracker, *words)
+
+    def training_words(self):
+        a = self.arguments
+        return ["--text", a.text, "--cpu-threads", "1", "--precision", a.precision, "--eval-interval-steps", "0",
+                "--max-micro-batch", str(a.batch), "--checkpoint-keep-last", "3"]
+
+    def start_all(self):
+        os.makedirs(self.path("lies"))
+        tracker = self.start_tracker()
         for name in self.names():
-            self.call("settings", "set", "contribute", "off", "--data-dir", self.path(name), "--profile", self.profile)
-            self.start(name, "run", "--json", "--data-dir", self.path(name), "--profile", self.profile, "--text",
-                       a.text, "--lan", "--p2p-port", "0", "--p2p-address", "127.0.0.1", "--cpu-threads", "1",
-                       "--precision", "fp32", "--eval-interval-steps", "0", "--tracker", tracker,
-                       "--max-micro-batch", str(a.batch), "--checkpoint-keep-last", "3")
-        for name in self.names():
+            self.start_member(name, tracker, *self.training_words())
+        self.contribute(self.names())
+
+    def contribute(self, names):
+        """Once they have joined."""
+        for name in names:
             self.wait_for(name, "peers")
-        for name in self.names():
+        for name in names:
             self.call("contribute", "on", "--data-dir", self.path(name))
 
     def status(self, name):
@@ -237,6 +254,7 @@ def main():
     parser.add_argument("--outer-mu", type=float, default=0.8)
     parser.add_argument("--sync", default="plain", help="plain, delayed-1, or fragments=P (docs/guide/train-together.md)")
     parser.add_argument("--codec", default="int8")
+    parser.add_argument("--precision", default="fp32")
     parser.add_argument("--liars", type=int, default=0, help="so many of the workers lie")
     parser.add_argument("--attack", default="inner-product", help="what they tell, as core/outer/attack.h names it")
     parser.add_argument("--slow", type=int, default=0, help="so many nodes get a quarter of the time")

@@ -1,21 +1,27 @@
 #!/usr/bin/env python3
-"""Resident memory of the nodes of one network in rounds, per parameter of the model.
+"""Resident memory of a node beside its memory plan, alone or in rounds, per parameter of the model.
 
-    rounds_memory.py NODE TEXT FOLDER [--workers 2] [--rounds 3] [--layers 9] [--hidden 1024] …
+    rounds_memory.py NODE TEXT FOLDER [--workers 2] [--senders 0] [--rounds 3] [--codec int8] [--layers 9] …
+    rounds_memory.py NODE TEXT FOLDER --workers 1 --alone …
 
-NODE is the neuroshardd to run. Waits for the second round, then samples the first node's resident size five times a
-second until ROUNDS further rounds are certified. Prints one JSON object: parameters, bytes a parameter at the peak of
-the process and in the middle of the samples, and the speed of all nodes together.
-Exit status 1 above --gate bytes a parameter.
+NODE is the neuroshardd to run; payload_sender stands beside it. Of the members, --workers train, and --senders only send
+payloads of full size (tests/support/payload_sender.cpp). Waits until all of them contribute to a round, then until
+ROUNDS further rounds are certified. Alone, the node trains as many steps and saves. Samples the first node's resident
+size five times a second. Prints one JSON object: what the plan expects, the peak of the process and the middle of the
+samples, each also in bytes a parameter, and the speed of those that train.
+Exit status 1 above --gate bytes a parameter, or when the plan is off by more than --plan-gate per cent of the peak.
 """
 import argparse
 import json
 import os
+import re
 import statistics
 import sys
 import time
 
 import rounds_throughput
+
+PLANNED = re.compile(r"the memory plan expects (\d+) MiB")
 
 
 def memory_of(process, field):
@@ -24,20 +30,52 @@ def memory_of(process, field):
 
 
 class Nodes(rounds_throughput.Nodes):
+    def senders(self):
+        return [f"sender{i}" for i in range(self.arguments.senders)]
+
+    def start_members(self):
+        """First those that train: senders have no tokenizer before the network gives them one."""
+        a = self.arguments
+        tracker = self.start_tracker()
+        for name in self.names():
+            self.start_member(name, tracker, *self.training_words())
+        self.contribute(self.names())
+        if a.senders:
+            self.wait(lambda now: now[1] >= 1)
+        sender = os.path.join(os.path.dirname(a.node), "payload_sender")
+        for name in self.senders():
+            with open(self.path(name + ".out"), "a", encoding="utf-8") as log:
+                self.launch(name, log, sender, str(a.sender_step_ms), self.path(name), self.profile, tracker)
+        for name in self.senders():
+            self.wait_for(name, "peers")
+
+    def everybody(self):
+        """All members contributed to the newest round of the first node."""
+        said = self.status(self.names()[0])
+        members = self.arguments.workers + self.arguments.senders
+        return said.get("members") == said.get("contributors") == members
+
+    def planned(self):
+        with open(os.path.join(self.path(self.names()[0]), "logs", "neuroshardd.log"), encoding="utf-8") as log:
+            return int(PLANNED.findall(log.read())[-1]) << 20
+
     def sampled(self):
-        """Resident sizes of the first node while the rounds go on, tokens per second, parameters."""
+        """Resident sizes of the first node while the training goes on, tokens per second, parameters."""
         a, sizes = self.arguments, []
         first = self.processes[self.names()[0]]
-        begin, before = self.wait(lambda now: now[1] >= 2)
+        begin, before = self.wait(lambda now: now[0] >= 2 if a.alone else now[1] >= 2 and self.everybody())
 
         def reached(now):
             for _ in range(4):
                 sizes.append(memory_of(first, "VmRSS"))
                 time.sleep(0.2)
-            return now[1] >= before[1] + a.rounds
+            return now[0] >= before[0] + a.rounds * a.period if a.alone else now[1] >= before[1] + a.rounds
         end, after = self.wait(reached)
-        return {"parameters": after[2], "samples": len(sizes), "peak_bytes": memory_of(first, "VmHWM"),
-                "middle_bytes": statistics.median(sizes), "largest_sample_bytes": max(sizes),
+        if a.alone:
+            self.call("finish", "--data-dir", self.path(self.names()[0]))
+        return {"parameters": after[2], "planned_bytes": self.planned(), "samples": len(sizes), "everybody": a.alone or self.everybody(),
+                "peak_bytes": memory_of(first, "VmHWM"), "middle_bytes": statistics.median(sizes),
+                "sender_bytes": max([memory_of(self.processes[name], "VmHWM") for name in self.senders()], default=0),
                 "tokens_per_s": (after[0] - before[0]) * a.batch_tokens / (end - begin)}
 
 
@@ -47,6 +85,9 @@ def main():
     parser.add_argument("text")
     parser.add_argument("folder", help="made by this run")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--senders", type=int, default=0)
+    parser.add_argument("--sender-step-ms", type=int, default=500, help="that a sender takes for a step")
+    parser.add_argument("--alone", action="store_true", help="no network")
     parser.add_argument("--period", type=int, default=4, help="inner steps of a round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--layers", type=int, default=9)
@@ -54,26 +95,31 @@ def main():
     parser.add_argument("--batch-tokens", type=int, default=128)
     parser.add_argument("--batch", type=int, default=1, help="sequences of a micro-batch")
     parser.add_argument("--sync", default="plain")
-    parser.add_argument("--memory-limit", help="of each node, such as 2GiB")
+    parser.add_argument("--codec", default="int8")
+    parser.add_argument("--precision", default="fp32")
+    parser.add_argument("--memory-limit", help="of each node that trains, such as 2GiB")
     parser.add_argument("--gate", type=float, help="bytes a parameter")
+    parser.add_argument("--plan-gate", type=float, help="per cent of the peak")
     arguments = parser.parse_args()
     os.makedirs(arguments.folder)
-    nodes = Nodes(argparse.Namespace(**{**vars(arguments), "alone": False, "liars": 0,
-                                        "folder": os.path.join(arguments.folder, "nodes")}))
+    nodes = Nodes(argparse.Namespace(**{**vars(arguments), "liars": 0, "folder": os.path.join(arguments.folder, "nodes")}))
     try:
         nodes.make_profile()
         for name in nodes.names() if arguments.memory_limit else []:
             nodes.call("settings", "set", "memory_limit", arguments.memory_limit, "--data-dir", nodes.path(name),
                        "--profile", nodes.profile)
-        nodes.start_all()
+        nodes.start_alone() if arguments.alone else nodes.start_members()
         found = nodes.sampled()
     finally:
         nodes.end()
-    for name in ("peak", "middle"):
+    for name in ("planned", "peak", "middle"):
         found[f"{name}_bytes_a_parameter"] = found[f"{name}_bytes"] / found["parameters"]
+    found["plan_off_per_cent"] = 100 * (found["planned_bytes"] / found["peak_bytes"] - 1)
     json.dump(found, sys.stdout)
     print()
-    return 1 if arguments.gate and found["peak_bytes_a_parameter"] > arguments.gate else 0
+    missed = arguments.gate and found["peak_bytes_a_parameter"] > arguments.gate
+    missed = missed or arguments.plan_gate and abs(found["plan_off_per_cent"]) > arguments.plan_gate
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

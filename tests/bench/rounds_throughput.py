@@ -22,7 +22,8 @@ class Nodes(diloco_processes.Network):
 
     def make_profile(self):
         a = self.arguments
-        rounds = ["--from", "solo"] if a.alone else ["--from", "devnet", "--h", str(a.period), "--sync", a.sync]
+        rounds = ["--from", "solo"] if a.alone else [
+            "--from", "devnet", "--h", str(a.period), "--sync", a.sync, "--codec", a.codec]
         self.call("network", "create", *rounds, "--name", "throughput", "--out", self.profile, "--grows", "0", "--layers",
                   str(a.layers), "--hidden", str(a.hidden), "--head-dim", "32", "--vocab", "1024", "--sequence", "128",
                   "--experts", "1", "--experts-per-token", "1", "--ffn-percent", "300", "--batch-tokens",
@@ -31,7 +32,8 @@ class Nodes(diloco_processes.Network):
     def start_alone(self):
         for name in self.names():
             self.start(name, "run", "--json", "--data-dir", self.path(name), "--profile", self.profile, "--text",
-                       self.arguments.text, "--cpu-threads", "1", "--precision", "fp32", "--eval-interval-steps", "0")
+                       self.arguments.text, "--cpu-threads", "1", "--precision", self.arguments.precision,
+                       "--max-micro-batch", str(self.arguments.batch), "--eval-interval-steps", "0")
 
     def now(self):
         """Steps of all nodes, the least round of one, the model's parameters."""
@@ -102,6 +104,8 @@ def main():
     parser.add_argument("--batch-tokens", type=int, default=512)
     parser.add_argument("--batch", type=int, default=4, help="sequences of a micro-batch")
     parser.add_argument("--sync", default="plain")
+    parser.add_argument("--codec", default="int8")
+    parser.add_argument("--precision", default="fp32")
     parser.add_argument("--beside", metavar="NODE", help="neuroshardd of another build")
     parser.add_argument("--gate", type=float, default=0.97)
     arguments = parser.parse_args()

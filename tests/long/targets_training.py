@@ -133,6 +133,49 @@ def throughput(run):
                   f"{turns[0]['rounds']['parameters'] / 1e6:.1f} M parameters", part.figures["ratio"] >= 0.97, f"{len(turns)} turns, interleaved")
 
 
+LARGE = ["--layers", "9", "--hidden", "1024"]    # 111 million parameters
+MIDDLE = ["--layers", "6", "--hidden", "512"]     # 19 million
+SEVEN = ["--workers", "1", "--senders", "7"]
+ALONE = ["--workers", "1", "--alone"]
+BF16 = ["--precision", "bf16"]
+# What a part runs, and the gate of its bytes a parameter.
+MEMORY_RUNS = {
+    "alone-fp32": ([*LARGE, *ALONE], 18), "alone-bf16": ([*LARGE, *ALONE, *BF16], None),
+    "seven-senders-fp32": ([*LARGE, *SEVEN], 20), "seven-senders-bf16": ([*LARGE, *SEVEN, *BF16], None),
+    "delayed-8": ([*MIDDLE, *SEVEN, "--sync", "delayed-1"], None),
+    "fragments-8": ([*MIDDLE, *SEVEN, "--sync", "fragments=2"], None),
+    **{f"{codec}-{members}": ([*MIDDLE, "--workers", "1", "--senders", str(members - 1), "--codec", codec], None)
+       for members in (2, 8, 16) for codec in ("fp32", "fp16", "int8", "int4", "topk")},
+}
+PLAN_GATE = 10  # per cent of the peak
+
+
+@target("rounds-memory", "resident memory beside the memory plan: alone, in rounds of 2, 8 and 16, with every codec (an hour; MEMORY_RUNS: some parts only)")
+def rounds_memory(run):
+    run.require(os.path.exists(TEXT), f"{TEXT} is not here")
+    builds.release(run)
+    wanted = os.environ.get("MEMORY_RUNS", "").split() or MEMORY_RUNS
+    for name in wanted:
+        words, gate = MEMORY_RUNS[name]
+        folder = run.folder / f"{name}-nodes"
+        command = ["python3", ROOT / "tests/bench/rounds_memory.py", NODE, TEXT, folder, *words, "--plan-gate", PLAN_GATE,
+                   *(["--gate", gate] if gate else [])]
+        # Data directories take tens of gigabytes.
+        part = run.part(name, ["sh", "-c", 'rm -rf "$1"; at=$1; shift; "$@"; status=$?; rm -rf "$at"; exit $status', "sh", folder, *command],
+                        reading.last_json, missed=(1,))
+        run.figures[name] = part.figures
+        if part.figures:
+            judge_memory(run, name, part.figures, gate)
+
+
+def judge_memory(run, name, found, gate):
+    peak, off = found["peak_bytes_a_parameter"], found["plan_off_per_cent"]
+    run.claim(f"Peak resident memory beside the memory plan, {name}", f"within {PLAN_GATE} %", f"plan {off:+.1f} % of {found['peak_bytes'] / 2**20:.0f} MiB",
+              abs(off) <= PLAN_GATE, 1)
+    if gate:
+        run.claim(f"Peak resident memory, {name}, {found['parameters'] / 1e6:.0f} M parameters", f"≤ {gate} bytes a parameter", f"{peak:.1f}", peak <= gate, 1)
+
+
 @target("bf16-loss", "what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)")
 def bf16_loss(run):
     flags = open("/proc/cpuinfo", encoding="utf-8").read()

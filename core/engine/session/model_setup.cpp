@@ -8,7 +8,9 @@
 #include "core/base/check.h"
 #include "core/crypto/hash.h"
 #include "core/engine/training_data.h"
+#include "core/outer/codec.h"
 #include "core/platform/process/heap.h"
+#include "core/rounds/sync.h"
 
 namespace neuroshard::engine::detail {
 namespace {
@@ -104,9 +106,14 @@ TrainingMemoryRequest ModelSetup::memory_request() const {
   request.sequences_per_step = data::sequences_per_batch(static_cast<std::uint32_t>(consensus().batch_tokens),
                                                          static_cast<std::uint32_t>(consensus().sequence));
   request.threads = thread_limit(parts_.directory);
-  if (parts_.trains() && parts_.services.rounds)
-    request.outer_bytes =
-        outer_round_bytes(compute::model_parameter_count(request.shape), config::is_sparse(consensus()));
+  if (parts_.trains() && parts_.services.rounds) {
+    RoundShape shape;
+    shape.parameters = compute::model_parameter_count(request.shape);
+    shape.fragments = rounds::sync_choice(consensus().sync).value_or(rounds::SyncChoice{}).fragments;
+    if (const auto codec = outer::codec_from_name(consensus().codec); codec.ok()) shape.codec.codec = *codec;
+    shape.error_feedback = config::is_sparse(consensus());
+    request.outer_bytes = outer_round_bytes(shape);
+  }
   return request;
 }
 
@@ -157,7 +164,8 @@ Expected<void> ModelSetup::make_model() {
   NS_ASSIGN_OR_RETURN(parts_.memory, plan_training_memory(memory_request()));
   parts_.info.memory_limit = parts_.memory.plan.limit;
   parts_.info.micro_batch = parts_.memory.plan.micro_batch;
-  parts_.info.memory_planned = parts_.memory.plan.fixed + parts_.memory.plan.available;
+  parts_.info.memory_planned = parts_.memory.plan.expected;
+  parts_.services.logger.info("memory", parts_.memory.describe());
   parts_.module.module->set_memory_limit(parts_.memory.tensor_bytes);
 
   compute::StageSpec spec;

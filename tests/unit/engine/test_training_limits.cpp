@@ -4,6 +4,7 @@
 #include "core/config/network_profile.h"
 #include "core/engine/session/session_limits.h"
 #include "core/engine/training_data.h"
+#include "core/engine/training_memory.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/engine/session_run.h"
 
@@ -17,6 +18,7 @@ using neuroshard::testing::TrainingFixture;
 class TestTrainingLimits : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void rounds_take_what_the_spool_has_room_for();
   void memory_limit_says_what_is_missing();
   void out_of_memory_is_remembered();
   void limits_hold_from_the_next_step();
@@ -57,6 +59,32 @@ class LimitedText final : public neuroshard::data::Dataset {
 };
 
 }  // namespace
+
+void TestTrainingLimits::rounds_take_what_the_spool_has_room_for() {
+  using neuroshard::engine::outer_round_bytes;
+  using neuroshard::engine::round_spool_memory;
+  using neuroshard::engine::RoundShape;
+  RoundShape shape;
+  shape.parameters = 1;
+  const std::uint64_t buffers = outer_round_bytes(shape) - outer_round_bytes(shape) % (1 << 20);
+  // 32 payloads, three vectors of values, three states.
+  shape.parameters = 10'000;
+  QCOMPARE(outer_round_bytes(shape) - buffers, 32 * max_payload_bytes(shape.codec, 10'000) + 36 * 10'000);
+  // Six payloads of 10 MB; neither values nor states.
+  shape.parameters = 10'000'000;
+  QCOMPARE(outer_round_bytes(shape) - buffers, 6 * max_payload_bytes(shape.codec, 10'000'000));
+  // No item of this model has room in memory; halves of it have, and small payloads.
+  shape.parameters = 100'000'000;
+  QCOMPARE(outer_round_bytes(shape), buffers);
+  shape.fragments = 2;
+  QCOMPARE(outer_round_bytes(shape) - buffers, max_payload_bytes(shape.codec, 50'000'000));
+  shape.fragments = 1;
+  shape.codec.codec = neuroshard::outer::Codec::TopK;
+  QVERIFY(outer_round_bytes(shape) > buffers && outer_round_bytes(shape) <= buffers + round_spool_memory);
+  const std::uint64_t without = outer_round_bytes(shape);
+  shape.error_feedback = true;
+  QVERIFY(outer_round_bytes(shape) > without);
+}
 
 void TestTrainingLimits::memory_limit_says_what_is_missing() {
   TrainingFixture fixture;

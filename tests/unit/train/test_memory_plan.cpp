@@ -74,6 +74,7 @@ void TestMemoryPlan::plan_by_limit() {
   QCOMPARE(plan->fixed, std::uint64_t{fixed_mib * mib});
   QCOMPARE(plan->micro_batch, std::uint32_t{micro_batch});
   QVERIFY(plan->fixed + plan->micro_batch * needs().activation_per_sample <= plan->limit);
+  QCOMPARE(plan->expected, plan->fixed - needs().margin + plan->micro_batch * needs().activation_per_sample);
 }
 
 void TestMemoryPlan::too_small_says_what_is_missing() {
