@@ -54,7 +54,7 @@ bool FuzzClient::connect() {
   if (!channel.ok()) {
     const std::lock_guard lock(run_.mutex);
     ++run_.refused_connections;
-    ended_ = true;
+    end();
     return false;
   }
   host_->run([&] { channel_ = *channel; });
@@ -95,18 +95,20 @@ std::optional<Message> FuzzClient::next_locked() {
 void FuzzClient::pump() {
   while (!ended_ && open_ < options_.window) {
     if (sent_ >= options_.calls) {
-      if (open_ == 0) ended_ = true;
+      if (open_ == 0) end();
       return;
     }
     auto message = next();
-    if (!message) {
-      ended_ = true;
-      return;
-    }
+    if (!message) return end();
     ++sent_;
     if (sent_ % calls_of_a_stream == 0) say_in_stream(*message);
     send(std::move(*message));
   }
+}
+
+void FuzzClient::end() {
+  ended_ = true;
+  run_.identity_ended.notify_all();
 }
 
 void FuzzClient::send(Message message) {
@@ -131,7 +133,7 @@ void FuzzClient::got(const MessageKind& kind, const Expected<Bytes>& answer) {
   const bool is_banned =
       answer.error().code == ErrorCode::Denied && answer.error().message.find("banned") != std::string::npos;
   if (is_banned) ++run_.denied;
-  if (is_banned || answer.error().code == ErrorCode::Unavailable) ended_ = true;
+  if (is_banned || answer.error().code == ErrorCode::Unavailable) end();
 }
 
 // Written, and then broken off or finished; one more is read meanwhile.

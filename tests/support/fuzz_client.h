@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
@@ -24,6 +25,7 @@ struct ClientCounts {
 struct FuzzRun {
   FuzzRun(const Hash256& network, std::uint64_t seed) : pool(network), rng(seed), mutator(rng) {}
   std::mutex mutex;
+  std::condition_variable identity_ended;
   MessagePool pool;
   Rng rng;
   Mutator mutator;
@@ -61,6 +63,7 @@ class FuzzClient {
   void pump();
   void send(Message message);
   void say_in_stream(const Message& message);
+  void end();
   void got(const MessageKind& kind, const Expected<Bytes>& answer);
 
   FuzzRun& run_;

@@ -20,7 +20,6 @@
 #include <cstdlib>
 #include <map>
 #include <string>
-#include <thread>
 
 #include "core/chain/messages.h"
 #include "core/config/network_profile.h"
@@ -34,8 +33,8 @@ using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
 
 constexpr Duration between_pings = std::chrono::milliseconds(250);
+constexpr Duration longest_wait = std::chrono::milliseconds(20);
 constexpr int pings_between_blocks = 4;
-constexpr Duration honest_patience = std::chrono::seconds(5);
 
 struct Options {
   std::string attack;
@@ -227,7 +226,10 @@ Expected<int> attack(const Options& options) {
       if (one && options.attack == "replay") return 0;
       NS_ASSIGN_OR_RETURN(one, FuzzClient::start(run, services, client));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    {
+      std::unique_lock lock(run.mutex);
+      run.identity_ended.wait_for(lock, longest_wait);
+    }
     if (clock.monotonic_now() < next_ping) continue;
     next_ping = clock.monotonic_now() + between_pings;
     honest->ping();

@@ -3,7 +3,10 @@
 // node.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/chain/messages.h"
 #include "core/crypto/keys.h"
@@ -65,5 +68,17 @@ class SignedChanges {
   const std::optional<std::uint32_t> member_;
   platform::Endpoint endpoint_{platform::IpAddress::v4(127, 0, 0, 1), 9};
 };
+
+template <class T>
+void SignedChanges::alter_list(std::vector<T>& list) {
+  if (list.empty() || mutator_.one_in(2)) return;
+  Rng& rng = mutator_.rng();
+  const std::size_t at = rng.below(list.size()), other = rng.below(list.size());
+  switch (rng.below(3)) {
+    case 0: list.erase(list.begin() + static_cast<std::ptrdiff_t>(at)); break;
+    case 1: list.insert(list.begin() + static_cast<std::ptrdiff_t>(at), T(list[other])); break;
+    default: std::swap(list[at], list[other]);
+  }
+}
 
 }  // namespace neuroshard::test
