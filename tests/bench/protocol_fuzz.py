@@ -20,7 +20,7 @@ FINDING = re.compile(r"(?:ERROR: AddressSanitizer|runtime error|ERROR: LeakSanit
 
 
 def findings_of(network):
-    """What sanitizers and checks say in the output of the nodes."""
+    """The lines of sanitizers and checks in the output of the nodes."""
     found = []
     for name in network.names():
         with open(network.path(name + ".out"), encoding="utf-8", errors="replace") as said:

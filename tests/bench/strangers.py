@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """All attacks of strangers at once on four real nodes in rounds, beside the same work without packets to them.
 
-    strangers.py NODE FOLDER [--seconds 3600] [--seed 1] [--workers 4] [--share 0.25]
+    strangers.py NODE FOLDER [--seconds 3600] [--seed 1] [--workers 4] [--share 0.25] [--only NAME,…]
 
 NODE is the neuroshardd to run, with protocol_fuzzer beside it. Two networks of the same age, one after the other: in the first,
 the attackers send to a socket that swallows everything, in the second to the nodes, in turn. All attackers together have --share
@@ -121,7 +121,8 @@ class Side:
             every = [attack_commands(self.a, self.network, number, self.network.at(node)) for number, node in enumerate(names)]
             # Each attack has one node; the fuzzer another one than the calls that take all places.
             commands = {name: every[number % len(names)][name] for number, name in enumerate(every[0])}
-        for name, command in commands.items():
+        for name in set(commands) & set(self.a.only.split(",")) if self.a.only else commands:
+            command = commands[name]
             with open(self.out(name), "w", encoding="utf-8") as out:
                 self.attackers[name] = self.group.start(command, out)
 
@@ -193,6 +194,7 @@ def main():
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--period", type=int, default=200)
     parser.add_argument("--share", type=float, default=0.25)
+    parser.add_argument("--only", default="", help="names of attacks with commas between them, to see what each does")
     a = parser.parse_args()
     a.base, a.liars, a.batch, a.alone, a.text = os.path.abspath(a.folder), 0, 16, False, os.path.join(os.path.abspath(a.folder), "text")
     try:

@@ -35,7 +35,7 @@ std::uint64_t times(std::uint64_t in_ci) {
   return qEnvironmentVariableIntValue("NS_LONG") != 0 ? 10 * in_ci : in_ci;
 }
 
-// What honest nodes say, on its way out.
+// Records the requests of honest nodes on their way out.
 class RecordingCaller final : public net::PeerCaller {
  public:
   RecordingCaller(net::PeerCaller& out, MessagePool& pool) : out_(out), pool_(pool) {}
@@ -200,7 +200,9 @@ void TestProtocolFuzz::chain_and_rounds_hold() {
   const std::uint64_t round = world.round(0);
   // Founders that said hello and are silent hold up an open start for as long as it waits for them.
   const Duration patience = open_start ? Duration(std::chrono::hours(1)) : 20 * test::lab_round;
+  const MonotonicTime ended = world.world().now();
   const bool goes_on = world.run_to_round(round + 2, patience);
+  qInfo("two rounds later after %.0f s", to_seconds(world.world().now() - ended));
   attacked.target.expect_answers();
   qInfo("%s", text_of(attacked.target, seed).c_str());
   QVERIFY2(attacked.target.findings().empty(), text_of(attacked.target, seed).c_str());

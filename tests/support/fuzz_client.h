@@ -21,7 +21,7 @@ struct ClientCounts {
   std::uint64_t calls = 0, answers = 0, errors = 0;
 };
 
-// What all identities share.  Threads: any, with the mutex held.
+// Shared by all identities.  Threads: any, with the mutex held.
 struct FuzzRun {
   FuzzRun(const Hash256& network, std::uint64_t seed) : pool(network), rng(seed), mutator(rng) {}
   std::mutex mutex;

@@ -40,8 +40,8 @@ class MessagePool {
 
   const Hash256& network() const { return network_; }
   void learn(net::Method method, ByteSpan request);
-  // What nodes say on the way to a block, from the block and its certificate: proposal, votes, lock,
-  // statements, evidence, vectors, and the block itself.
+  // The messages that led to a block, from the block and its certificate: proposal, votes, lock, statements,
+  // evidence, vectors, and the block itself.
   void learn_block(const chain::CertifiedBlock& block);
   void learn_hash(const Hash256& hash);
 

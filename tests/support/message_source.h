@@ -1,5 +1,5 @@
-// What a fuzzer of the protocol sends next: a valid message, or one that is changed byte by byte, spliced with
-// another, or changed field by field and signed again. The same seed and the same pool give the same messages.
+// Chooses the next message of a fuzzer: a valid one, or one that is changed byte by byte, spliced with another, or
+// changed field by field and signed again. The same seed and the same pool give the same messages.
 #pragma once
 
 #include <functional>
