@@ -169,6 +169,26 @@ chain::BlockPtr SignedChanges::altered(const chain::Block& block) {
   return chain::make_block(header, std::move(body), opening, pool_.network());
 }
 
+std::optional<Bytes> SignedChanges::change_body(ByteSpan bytes) {
+  auto read = chain::decode_item(bytes, pool_.network());
+  auto* const proposal = read.ok() ? std::get_if<chain::Proposal>(&*read) : nullptr;
+  if (proposal == nullptr) return std::nullopt;
+  const chain::Block& block = *proposal->block;
+  chain::BlockHeader header = block.header;
+  chain::BlockBody body = block.body;
+  alter(body);
+  if (body.close)
+    for (chain::Vector& vector : body.close->vectors) vector.opening = block.opening;
+  header.body = chain::body_root(body, block.opening);
+  proposal->block = chain::make_block(header, std::move(body), block.opening, pool_.network());
+  if (proposal->prepare && member_) {
+    const chain::Vote vote{chain::VoteStep::Prepare, header.height, header.previous, proposal->view,
+                           proposal->block->hash};
+    proposal->prepare = chain::sign_vote(vote, *member_, key_, pool_.network()).signature;
+  }
+  return chain::encode_item(*proposal);
+}
+
 chain::CertifiedBlock SignedChanges::altered(const chain::CertifiedBlock& block) {
   chain::Certificate certificate = *block.certificate;
   chain::BlockPtr content = mutator_.one_in(2) ? altered(*block.block) : block.block;

@@ -27,6 +27,9 @@ class SignedChanges {
 
   // Nothing: messages of this kind have no fields to change, or these bytes can't be read.
   std::optional<Bytes> change(const Message& message);
+  // Of a proposal of the key's own: its place stays right, so that nodes judge the changed body. Nothing: it
+  // is none.
+  std::optional<Bytes> change_body(ByteSpan proposal);
   // A valid message of each kind that a stranger may send, without a change: to begin with where none was
   // recorded.
   std::vector<Message> own_messages();
