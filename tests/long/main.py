@@ -3,7 +3,8 @@ import argparse
 import shutil
 import sys
 
-import targets_checks  # noqa: F401  (each registers its targets)
+import targets_attacks  # noqa: F401  (each registers its targets)
+import targets_checks  # noqa: F401
 import targets_network  # noqa: F401
 import targets_product  # noqa: F401
 import targets_speed  # noqa: F401

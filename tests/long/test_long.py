@@ -16,6 +16,7 @@ import main  # noqa: E402
 import run as runs  # noqa: E402
 import same_results  # noqa: E402
 import target_build_times  # noqa: E402,F401
+import targets_attacks  # noqa: E402
 import targets_checks  # noqa: E402
 import targets_network  # noqa: E402
 import targets_product  # noqa: E402
@@ -149,7 +150,7 @@ class LongChecks(unittest.TestCase):
         listed = subprocess.run(["sh", script, "--list"], capture_output=True, text=True, check=False)
         self.assertEqual(listed.returncode, 0)
         names = [line.split()[0] for line in listed.stdout.splitlines()]
-        for name in ("asan-ubsan", "tsan", "fuzz", "tidy", "build-times", "same-results", "rounds-scale"):
+        for name in ("asan-ubsan", "tsan", "fuzz", "protocol-fuzz", "strangers", "tidy", "build-times", "same-results", "rounds-scale"):
             self.assertIn(name, names)
 
     def test_attacks_are_judged_by_the_worst(self):
@@ -160,6 +161,28 @@ class LongChecks(unittest.TestCase):
             "dense, 4 of 10, f=4, zero: +7.0 % (+7.7; on the way +40)", "dense: FAILED"])
         self.assertEqual([(c["value"], c["verdict"]) for c in run.claims],
                          [("+4.7 % (zero) is the worst", "missed"), ("+7.0 % (zero) is the worst", "met")])
+
+    def test_all_attacks_are_judged_by_their_control(self):
+        def side(pace, most, **more):
+            return {"rounds_per_minute": pace, "mib": {"node0": {"most": 200.0}, "node1": {"most": most}}, "ended": [], **more}
+        for pace, most, banned, torn, verdicts in ((9.1, 210.0, [], [], ["met", "met", "met"]), (8.9, 221.0, [], [], ["missed", "missed", "met"]),
+                                                   (10.0, 200.0, ["node1"], [], ["met", "met", "missed"]), (10.0, 200.0, [], ["7"], ["met", "met", "missed"])):
+            run = self.new_run()
+            attacked = side(pace, most, banned_honest=banned, torn=torn, attacks={"fuzz": {"calls": 5, "honest_calls": 4, "honest_failed": 1}})
+            figures = {"pace": pace / 10, "memory": most / 200, "control": side(10.0, 200.0), "attacked": attacked}
+            targets_attacks.judge_strangers(run, figures, 60)
+            self.assertEqual([c["verdict"] for c in run.claims if c["gate"]], verdicts)
+            self.assertEqual([c["value"] for c in run.claims if not c["gate"]], ["1 of 4"])
+
+    def test_changed_messages_are_judged(self):
+        figures = {"fuzzer": {"calls": 9, "kinds": {"Ping": []}, "identities": 2, "honest_failed": 0, "honest_calls": 3, "seed": 1}, "findings": [],
+                   "nodes": {"ended": [], "rounds": {"node0": 4}, "seconds": 3600.0}, "torn": [], "banned_honest": {"node0": []}}
+        for change, verdict in (({}, "met"), ({"findings": ["node0: runtime error"]}, "missed"), ({"torn": ["3"]}, "missed"),
+                                ({"fuzzer": {**figures["fuzzer"], "honest_failed": 1}}, "missed"), ({"banned_honest": {"node0": ["x"]}}, "missed"),
+                                ({"nodes": {**figures["nodes"], "seconds": 60.0}}, "measured")):
+            run = self.new_run()
+            targets_attacks.judge_fuzz(run, {**figures, **change}, 3600)
+            self.assertEqual([c["verdict"] for c in run.claims], [verdict], change)
 
     def test_model_counts_what_holds_and_what_does_not(self):
         run = self.new_run()

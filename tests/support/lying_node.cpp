@@ -3,7 +3,9 @@
 //   lying_node ATTACK ATTACKERS HONEST FOLDER NAME run …
 //   lying_node pieces run …
 //   lying_node two-payloads run …
+//   lying_node record FILE run …
 //
+// record: it does what it should, and writes what its rounds say to others to FILE, for protocol_fuzzer.
 // two-payloads: it signs two contributions to each round and tells every second member of the other one.
 // pieces: it learns as it should, and gives files to others with a byte changed in every piece. ATTACK: as
 // core/outer/attack.h names them. ATTACKERS, HONEST: how many of each the network has. FOLDER: where the
@@ -13,10 +15,13 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "app/node/program.h"
 #include "core/net/peer_caller.h"
 #include "tests/support/lying_learner.h"
+#include "tests/support/recorder.h"
 #include "tests/support/two_payloads.h"
 
 namespace {
@@ -69,6 +74,15 @@ Expected<test::LiarOptions> liar_of(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 2 && std::string_view(argv[1]) == "record") {
+    const std::string file = std::exchange(argv[2], argv[0]);
+    return app::run_program(argc - 2, argv + 2, [&file](app::CommandContext& context) {
+      context.interpositions.other_caller = [&file](net::PeerCaller& out, const crypto::KeyPair&,
+                                                    const Hash256&) {
+        return test::make_recorder(out, file);
+      };
+    });
+  }
   if (const Change change = argc > 1 ? change_named(argv[1]) : nullptr) {
     argv[1] = argv[0];
     return app::run_program(argc - 1, argv + 1, change);

@@ -1,0 +1,80 @@
+"""Programs that attack real nodes: changed messages under sanitizers, and all attacks of strangers at once."""
+import os
+
+import builds
+import reading
+from builds import NODE
+from facts import ROOT
+from registry import target
+
+NO_GROUP = "no control group"  # what strangers.py says
+PROGRAMS = ("neuroshardd", "neuroshard_network", "compute_cpu", "protocol_fuzzer", "lying_node")
+
+
+def new_folder(folder, *command):
+    """The command, with a folder that is new each time it runs."""
+    return ["sh", "-c", 'rm -rf "$1" && shift && exec "$@"', "sh", folder, *command]
+
+
+@target("protocol-fuzz", "an hour of changed messages to a real node in rounds, under ASan and UBSan (PROTOCOL_FUZZ_SECONDS, PROTOCOL_FUZZ_SEED)")
+def protocol_fuzz(run):
+    builds.packages("build", "test")
+    builds.build(run, "asan-ubsan", "-DNS_BUILD_TESTS=ON", targets=PROGRAMS)
+    seconds, seed = int(os.environ.get("PROTOCOL_FUZZ_SECONDS", "3600")), os.environ.get("PROTOCOL_FUZZ_SEED", "1")
+    folder = run.folder / f"nodes-{seed}"
+    part = run.part(f"fuzz-{seconds}-{seed}", new_folder(folder, "python3", "-B", ROOT / "tests/bench/protocol_fuzz.py",
+                    ROOT / "build/asan-ubsan/bin/neuroshardd", folder, "--seconds", seconds, "--seed", seed), reading.last_json, missed=(1,))
+    if not part.figures:
+        return
+    run.figures = part.figures
+    judge_fuzz(run, part.figures, seconds)
+
+
+def judge_fuzz(run, figures, seconds):
+    fuzzer, nodes = figures["fuzzer"], figures["nodes"]
+    findings = len(figures["findings"]) + len(nodes["ended"]) + len(figures["torn"])
+    value = (f"{fuzzer.get('calls', 0):,} calls of {len(fuzzer.get('kinds', {}))} kinds by {fuzzer.get('identities', 0):,} identities, {findings} findings; "
+             f"{fuzzer.get('honest_failed')} of {fuzzer.get('honest_calls', 0):,} calls of an honest peer failed; {min(nodes['rounds'].values())} rounds")
+    banned = any(figures["banned_honest"].values())
+    ok = findings == 0 and fuzzer.get("honest_failed") == 0 and not banned and min(nodes["rounds"].values()) > 0
+    if ok and nodes["seconds"] < 3600:
+        ok = None  # less than the gate asks for
+    run.claim("Changed messages to a node in rounds under ASan and UBSan", "an hour, 0 findings, honest peers answered", value, ok,
+              f"{seconds} s, seed {fuzzer.get('seed')}")
+
+
+@target("strangers", "an hour of all attacks at once on four nodes in rounds, beside the same work without packets (STRANGERS_SECONDS; root)")
+def strangers(run):
+    run.require(os.geteuid() == 0, "a control group for the attackers takes root")
+    builds.release(run)
+    seconds = int(os.environ.get("STRANGERS_SECONDS", "3600"))
+    folder = run.folder / "nodes"
+    part = run.part(f"strangers-{seconds}", new_folder(folder, "python3", "-B", ROOT / "tests/bench/strangers.py", NODE, folder, "--seconds", seconds),
+                    lambda output: {} if NO_GROUP in output else reading.last_json(output), judge=outcome_of_strangers)
+    if part.figures:
+        run.figures = part.figures
+        judge_strangers(run, part.figures, seconds)
+
+
+def outcome_of_strangers(status, output):
+    return "skipped" if NO_GROUP in output else {0: "passed", 1: "missed"}.get(status, "failed")
+
+
+def judge_strangers(run, figures, seconds):
+    control, attacked = figures["control"], figures["attacked"]
+
+    def most(side):
+        return max(one["most"] for one in side["mib"].values())
+
+    sent = sum(said.get("calls", 0) + said.get("connections", 0) for said in attacked["attacks"].values())
+    n = f"{seconds} s a side, {sent:,} calls and connections"
+    run.claim("Four nodes under all attacks at once, rounds a minute", "≥ 0.90 of those without packets",
+              f"{figures['pace']:.2f} ({attacked['rounds_per_minute']}, {control['rounds_per_minute']})", figures["pace"] >= 0.90, n)
+    run.claim("Four nodes under all attacks at once, largest resident size", "≤ 1.10 of that without packets",
+              f"{figures['memory']:.2f} ({most(attacked):.0f}, {most(control):.0f} MiB)", figures["memory"] <= 1.10, n)
+    asked = [said for said in attacked["attacks"].values() if said.get("honest_calls")]
+    run.claim("Four nodes under all attacks at once: calls of honest strangers that were not answered", "",
+              f"{sum(said['honest_failed'] for said in asked)} of {sum(said['honest_calls'] for said in asked):,}", None, n)
+    gone, banned = len(attacked["ended"]) + len(control["ended"]), len(attacked.get("banned_honest", []))
+    run.claim("Four nodes under all attacks at once: nodes that ended, honest nodes banned, rounds with two anchors", "0, 0, 0",
+              f"{gone}, {banned}, {len(attacked['torn'])}", not gone and not banned and not attacked["torn"], n)
