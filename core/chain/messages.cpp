@@ -302,6 +302,20 @@ Bytes encode_item(const ChainItem& item) {
   return bytes;
 }
 
+StrangerItem item_of_stranger(ByteSpan item) {
+  if (item.empty()) return StrangerItem::Read;  // malformed
+  switch (item[0]) {
+    case kind_proposal:
+    case kind_vote:
+    case kind_new_view:
+    case kind_locked: return StrangerItem::Later;
+    case kind_evidence:
+    case kind_succession:
+    case kind_voucher_offer: return StrangerItem::Refuse;
+    default: return item[0] >= first_rounds_kind ? StrangerItem::Refuse : StrangerItem::Read;
+  }
+}
+
 Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network, RegistryCache* cache) {
   if (bytes.empty()) return corrupt("an empty post");
   const ByteSpan item = bytes.subspan(1);

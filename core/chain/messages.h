@@ -90,6 +90,15 @@ Bytes encode_item(const ChainItem& item);
 // cache: reads the block of a proposal; null: none.
 Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network, RegistryCache* cache = nullptr);
 
+// What a node with a history does with an item of a caller that is no member. The kind decides: nothing is decoded,
+// no signature is checked.
+enum class StrangerItem : std::uint8_t {
+  Read,    // what a newcomer has to say
+  Later,   // members' only; the caller may have become one in a block that this node has not got yet
+  Refuse,  // members' only
+};
+StrangerItem item_of_stranger(ByteSpan item);
+
 struct PostAnswer {
   Verdict verdict = Verdict::Taken;
   std::uint64_t height = 0;  // of the answering node's newest block

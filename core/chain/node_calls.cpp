@@ -43,6 +43,23 @@ bool is_own_statement(const ChainItem& item) {
          (relayed != nullptr && relayed->path != RelayPath::Nowhere);
 }
 
+// By this node's registry; nobody is one before the node has a history.
+bool is_stranger(const History* history, const net::NodeId& from) {
+  return history != nullptr && history->tip().registry->find(from) == nullptr;
+}
+
+// The verdict about an encoded item that a node does not read, because a stranger has sent it. Later: the node
+// looks for newer blocks.
+std::optional<Verdict> verdict_unread(const History* history, const net::NodeId& from, ByteSpan item) {
+  if (!is_stranger(history, from)) return std::nullopt;
+  switch (item_of_stranger(item)) {
+    case StrangerItem::Read: return std::nullopt;
+    case StrangerItem::Later: return Verdict::Later;
+    case StrangerItem::Refuse: return Verdict::NotMember;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void ChainNode::on_call(const net::Caller& from, net::Method method, ByteSpan request,
@@ -60,6 +77,12 @@ net::Answer ChainNode::on_post(const net::Caller& caller, ByteSpan request) {
   const net::NodeId& from = caller.id;
   bytes_received_ += request.size();
   PostAnswer answer;
+  if (const auto refused = verdict_unread(history(), from, request)) {
+    if (*refused == Verdict::Later) sync_.catch_up(from);
+    answer.verdict = *refused;
+    answer.height = history_->tip().height();
+    return {encode_answer(answer), std::nullopt};
+  }
   std::optional<net::Fault> fault;
   auto item = decode_item(request, options_.rules.network, services_.cache);
   answer.verdict = item.ok() ? on_item(from, *item) : Verdict::Malformed;
@@ -133,8 +156,11 @@ Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
     Verdict operator()(const SuccessionProposal& item) { return node.continuation_.take(item); }
     // The node passes a right and new item on along the path that its sender named.
     Verdict operator()(RelayedPost& post) {
+      // Only a voter passes on bundles of others' items.
+      if (post.items.size() > 1 && is_stranger(node.history(), from)) return Verdict::NotMember;
       Verdict all = Verdict::Known;
       for (Bytes& bytes : post.items) {
+        if (const auto refused = verdict_unread(node.history(), from, bytes)) return *refused;
         auto item = decode_item(bytes, node.options_.rules.network, node.services_.cache);
         const Verdict verdict = item.ok() ? node.on_item(from, *item) : Verdict::Malformed;
         if (verdict == Verdict::Malformed || verdict == Verdict::BadSignature) return verdict;
@@ -177,6 +203,12 @@ Verdict ChainNode::on_certified(const net::NodeId& from, const CertifiedPost& po
     sync_.catch_up(from);
     return Verdict::Busy;
   }
+  // A stranger's block costs a quorum of signature checks, so it only announces that there is one.
+  if (is_stranger(history(), from)) {
+    if (post.height <= history_->tip().height()) return Verdict::Known;
+    sync_.catch_up(from);
+    return Verdict::Taken;
+  }
   const bool rival =
       post.block && post.height == history_->tip().height() && post.hash != history_->tip().block->hash;
   if (rival) return take_block(*post.block, true).ok() ? Verdict::Taken : Verdict::BadCertificate;
@@ -198,6 +230,7 @@ Verdict ChainNode::on_heartbeat(const net::NodeId& from, const Heartbeat& heartb
     return Verdict::Past;
   const std::uint32_t number = tip.committee->members()[*position].number;
   if (id != from) {
+    if (is_stranger(history(), from)) return Verdict::NotMember;
     if (!presence_.is_newer(number, heartbeat.time_ms)) return Verdict::Known;
     if (!services_.checks.heartbeat(heartbeat, options_.rules.network)) return Verdict::BadSignature;
   }

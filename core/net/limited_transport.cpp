@@ -202,17 +202,22 @@ class LimitedChannel final : public PeerChannel {
 
 class LimitedTransport::Service final : public PeerService {
  public:
-  explicit Service(std::shared_ptr<Waiting> waiting) : waiting_(std::move(waiting)) {}
+  Service(std::shared_ptr<Waiting> waiting, const PeerRanks* ranks)
+      : waiting_(std::move(waiting)), ranks_(ranks) {}
 
   void on_call(const Caller& from, Method method, Bytes request, Respond respond) override {
     static_cast<void>(waiting_->meter.received(request.size()));
-    const auto open = waiting_->meter.check();
+    const bool stranger = is_stranger(from);
+    if (stranger) waiting_->meter.of_stranger(request.size());
+    const auto open = stranger ? waiting_->meter.check_strangers() : waiting_->meter.check();
     if (!open.ok()) return respond(open.error());
     if (service == nullptr) return;
     service->on_call(from, method, std::move(request),
-                     [waiting = waiting_, respond = std::move(respond)](Expected<Bytes> answer) {
-                       const auto wait = waiting->meter.sent(answer.ok() ? answer->size() : 0);
+                     [waiting = waiting_, stranger, respond = std::move(respond)](Expected<Bytes> answer) {
+                       const std::size_t size = answer.ok() ? answer->size() : 0;
+                       const auto wait = waiting->meter.sent(size);
                        if (!wait.ok()) return respond(wait.error());
+                       if (stranger) waiting->meter.of_stranger(size);
                        const bool bulk = answer.ok() && answer->size() >= LineSpeed::bulk_bytes;
                        const auto sending =
                            bulk ? std::make_shared<LineDemand>(waiting->line, LineWay::Up) : nullptr;
@@ -222,7 +227,7 @@ class LimitedTransport::Service final : public PeerService {
                      });
   }
   void on_stream(const Caller& from, Method method, std::shared_ptr<PeerStream> stream) override {
-    const auto open = waiting_->meter.check();
+    const auto open = is_stranger(from) ? waiting_->meter.check_strangers() : waiting_->meter.check();
     if (!open.ok()) return stream->break_off(open.error());
     if (service == nullptr) return;
     service->on_stream(from, method, std::make_shared<LimitedStream>(std::move(stream), waiting_));
@@ -231,14 +236,18 @@ class LimitedTransport::Service final : public PeerService {
   PeerService* service = nullptr;
 
  private:
+  bool is_stranger(const Caller& from) const {
+    return ranks_ != nullptr && ranks_->of(from.id) == PeerRank::Stranger;
+  }
   std::shared_ptr<Waiting> waiting_;
+  const PeerRanks* const ranks_;
 };
 
 LimitedTransport::LimitedTransport(PeerTransport& inner, Executor& executor, TrafficMeter& meter,
-                                   LineSpeed* line)
+                                   LineSpeed* line, const PeerRanks* ranks)
     : inner_(inner),
       waiting_(std::make_shared<Waiting>(executor, meter, line)),
-      service_(std::make_unique<Service>(waiting_)) {}
+      service_(std::make_unique<Service>(waiting_, ranks)) {}
 
 LimitedTransport::~LimitedTransport() {
   waiting_->clear();

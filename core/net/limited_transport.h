@@ -10,6 +10,7 @@
 #include "core/base/executor.h"
 #include "core/net/line_speed.h"
 #include "core/net/peer_channel.h"
+#include "core/net/peer_ranks.h"
 #include "core/net/traffic_meter.h"
 
 namespace neuroshard::net {
@@ -17,8 +18,10 @@ namespace neuroshard::net {
 class LimitedTransport final : public PeerTransport {
  public:
   // All outlive it. line: is given what arrives and what waits to be sent; the inner transport gives it what
-  // leaves. Null: nothing is measured.  Threads: the executor's.
-  LimitedTransport(PeerTransport& inner, Executor& executor, TrafficMeter& meter, LineSpeed* line = nullptr);
+  // leaves. Null: nothing is measured. ranks: whose calls count as those of strangers; null: nobody's.
+  // Threads: the executor's.
+  LimitedTransport(PeerTransport& inner, Executor& executor, TrafficMeter& meter, LineSpeed* line = nullptr,
+                   const PeerRanks* ranks = nullptr);
   ~LimitedTransport() override;
 
   void connect(const Dial& to, Duration deadline, Connected done) override;

@@ -6,7 +6,13 @@
 
 namespace neuroshard::net {
 
-MethodTable::MethodTable(const Clock& clock, Conduct* conduct) : clock_(clock), conduct_(conduct) {}
+MethodLimits::MethodLimits(std::shared_ptr<RequestLimiter> limiter, std::size_t most_request_bytes)
+    : calls(std::move(limiter)), of_strangers(calls), request_bytes(most_request_bytes) {
+  NS_CHECK(calls != nullptr);
+}
+
+MethodTable::MethodTable(const Clock& clock, Conduct* conduct, const PeerRanks* ranks)
+    : clock_(clock), conduct_(conduct), ranks_(ranks) {}
 
 MethodTable::Registration MethodTable::add(const std::vector<Method>& methods, MethodLimits limits,
                                            Handler handler) {
@@ -23,12 +29,17 @@ void MethodTable::on_call(const Caller& from, Method method, Bytes request, Resp
   if (found == entries_->end())
     return respond(make_error(ErrorCode::Unsupported, "this node does not know that request"));
   const std::shared_ptr<const Entry> entry = found->second;  // the handler may end its registration
-  const Reply reply = [conduct = conduct_, from, respond = std::move(respond)](Answer answer) {
+  const MethodLimits& limits = entry->limits;
+  const PeerRank rank = ranks_ == nullptr ? PeerRank::Stranger : ranks_->of(from.id);
+  const std::shared_ptr<RequestLimiter> limiter =
+      rank == PeerRank::Stranger ? limits.of_strangers : limits.calls;
+  const Reply reply = [conduct = conduct_, &clock = clock_, limiter, rank, from,
+                       respond = std::move(respond)](Answer answer) {
     if (answer.fault && conduct != nullptr) conduct->fault(from, *answer.fault);
+    if (answer.with.ok()) limiter->charge(from, clock.monotonic_now(), answer.with->size(), rank);
     respond(std::move(answer.with));
   };
-  const MethodLimits& limits = entry->limits;
-  if (limits.calls && !limits.calls->admit(from, clock_.monotonic_now()))
+  if (!limiter->admit(from, clock_.monotonic_now(), request.size(), rank))
     return reply({make_error(ErrorCode::Exhausted, "too many requests; wait a second"), Fault::Flood});
   if (request.size() > limits.request_bytes)
     return reply(make_error(ErrorCode::InvalidArgument, "the request has more bytes than its method allows"));

@@ -4,10 +4,11 @@
 // A call passes these checks, in this order. The first that fails answers it, and the handler does not run.
 //   check                          answer                 fault of the caller
 //   the method is registered       Unsupported            none: a later version may know more
-//   calls, by MethodLimits::calls  Exhausted              Flood
+//   calls and bytes, by a limiter  Exhausted              Flood
 //   size of the request            InvalidArgument        none
 //   MethodLimits::admit            what admit() returns   none
 //   the handler                    what it replies        what it replies
+// The limiter counts the bytes of the answer, too.
 //
 // Nothing is queued here: a call is answered or handed on at once. The transport bounds the number of open
 // calls, and the bytes that they hold, before they reach the table.
@@ -46,9 +47,15 @@ struct Answer {
 using Reply = std::function<void(Answer)>;
 
 struct MethodLimits {
-  // How often one caller may call; methods that are given the same limiter share it. Null: no limit here.
-  std::shared_ptr<RequestLimiter> calls = nullptr;
-  std::size_t request_bytes = max_message_bytes;
+  // No method is without a limiter; null aborts.
+  explicit MethodLimits(std::shared_ptr<RequestLimiter> limiter,
+                        std::size_t most_request_bytes = max_message_bytes);
+
+  // How often one caller may call, and its bytes; methods that are given the same limiter share it.
+  std::shared_ptr<RequestLimiter> calls;
+  // The limiter of callers that are strangers; the same one unless it is set.
+  std::shared_ptr<RequestLimiter> of_strangers;
+  std::size_t request_bytes;
   // Checks the caller: an error refuses the call. Null: every caller may call.
   std::function<Expected<void>(const Caller&)> admit = nullptr;
 };
@@ -61,8 +68,9 @@ class MethodTable final : public PeerService {
 
   class Registration;
 
-  // Both outlive the table. conduct: null where nobody counts faults.
-  MethodTable(const Clock& clock, Conduct* conduct);
+  // All outlive the table. conduct: null where nobody counts faults. ranks: null where all callers are
+  // strangers.
+  MethodTable(const Clock& clock, Conduct* conduct, const PeerRanks* ranks = nullptr);
 
   // The methods are answered until the Registration ends. A handler may end its own while it runs.
   [[nodiscard]] Registration add(const std::vector<Method>& methods, MethodLimits limits, Handler handler);
@@ -80,6 +88,7 @@ class MethodTable final : public PeerService {
 
   const Clock& clock_;
   Conduct* const conduct_;
+  const PeerRanks* const ranks_;
   const std::shared_ptr<Entries> entries_ = std::make_shared<Entries>();
 };
 

@@ -23,6 +23,9 @@ std::string_view to_string(Refusal refusal) {
     case Refusal::Malformed: return "malformed message";
     case Refusal::TooManyCalls: return "too many calls at the same time";
     case Refusal::UnknownMethod: return "unknown method";
+    case Refusal::Unearned: return "bytes that belong to no call";
+    case Refusal::NoCalls: return "connection without calls";
+    case Refusal::MemoryShort: return "this machine is short of memory";
     case Refusal::Count_: break;
   }
   return "unknown";

@@ -32,6 +32,10 @@ enum class Refusal : std::uint8_t {
   Malformed,
   TooManyCalls,
   UnknownMethod,
+  // Of connections.
+  Unearned,     // too many bytes that belong to no answered call
+  NoCalls,      // open for too long without an answered call
+  MemoryShort,  // ended because the machine is short of memory
   Count_,
 };
 

@@ -81,6 +81,28 @@ Expected<void> TrafficMeter::check_locked() {
   return make_error(ErrorCode::Exhausted, std::move(message));
 }
 
+void TrafficMeter::count_strangers(std::uint64_t bytes) {
+  if (cap_ != nullptr) cap_->count_strangers(bytes, clock_.wall_now());
+}
+
+void TrafficMeter::of_stranger(std::uint64_t payload) {
+  const std::lock_guard lock(mutex_);
+  count_strangers(wire_bytes(payload));
+}
+
+Expected<void> TrafficMeter::check_strangers() {
+  const std::lock_guard lock(mutex_);
+  return check_strangers_locked();
+}
+
+Expected<void> TrafficMeter::check_strangers_locked() {
+  NS_RETURN_IF_ERROR(check_locked());
+  if (cap_ == nullptr || cap_->left_to_strangers(strangers_month_share, clock_.wall_now()) > 0) return {};
+  return make_error(ErrorCode::Exhausted,
+                    "this node has no data left today for nodes that are no members (monthly_data); try "
+                    "another node, or again tomorrow");
+}
+
 Expected<Duration> TrafficMeter::sent(std::uint64_t payload) {
   const std::lock_guard lock(mutex_);
   NS_RETURN_IF_ERROR(check_locked());
@@ -117,10 +139,11 @@ Expected<Duration> TrafficMeter::relayed(std::uint64_t bytes) {
   received_ += bytes;
   sent_ += bytes;
   count(2 * bytes);
+  count_strangers(2 * bytes);
   Duration wait{0};
   for (auto* const way : {&up_, &down_})
     if (*way) wait = std::max(wait, (*way)->take(static_cast<double>(bytes), now));
-  NS_RETURN_IF_ERROR(check_locked());
+  NS_RETURN_IF_ERROR(check_strangers_locked());
   return wait;
 }
 

@@ -22,6 +22,10 @@ struct TrafficLimits {
 // the headers of one request or answer.
 std::uint64_t wire_bytes(std::uint64_t payload);
 
+// Of the month's data that strangers together may use up, calls of theirs and relayed bytes; by the day, so that no
+// day takes the share of the next ones.
+inline constexpr double strangers_month_share = 0.2;
+
 struct TrafficView {
   std::uint64_t sent = 0, received = 0;  // since the start
   std::optional<std::uint64_t> left;     // this month; nothing: no limit
@@ -47,8 +51,14 @@ class TrafficMeter {
   // Arrived bytes can't be refused: they always count.
   Duration received(std::uint64_t payload);
   // Counts bytes that are relayed for others, as they are on the line except for packet headers. Returns how
-  // long to wait before more is read.  Exhausted: the month's data is used up; they count all the same.
+  // long to wait before more is read.  Exhausted: the month's data or the strangers' share is used up; they count all
+  // the same.
   Expected<Duration> relayed(std::uint64_t bytes);
+  // Counts the payload of a stranger's request or of the answer to it towards the strangers' share, beside
+  // sent() or received().
+  void of_stranger(std::uint64_t payload);
+  // Exhausted while strangers have used up their share of the month until today, or the month's data is used up.
+  Expected<void> check_strangers();
   // How long the bytes received so far keep the line busy at the allowed speed. Wait for that long before
   // asking for more.
   Duration behind();
@@ -62,7 +72,9 @@ class TrafficMeter {
 
  private:
   void count(std::uint64_t bytes);
+  void count_strangers(std::uint64_t bytes);
   Expected<void> check_locked();
+  Expected<void> check_strangers_locked();
   const Clock& clock_;
   Logger& logger_;
   std::optional<TokenBucket> up_, down_;

@@ -137,11 +137,26 @@ class Transport final : public GrpcTransport {
       shared_->count(refusal_of(reason));
       if (reason == platform::ShownOut::NotTls) shared_->fault(from, net::Fault::NotTls);
     };
+    events.ended = [this](const platform::OpenConnection& connection) {
+      shared_->watch.ended(connection, shared_->now());
+    };
     events.tick = [this] {
       shared_->mailbox->retry();
+      review();
       if (shared_->draining() && listener_->unsent() == 0) shared_->drained();
     };
     listener_->serve(events);
+  }
+
+  // On the listener's thread, at each of its ticks: a flood fills memory within a second.
+  void review() {
+    const MonotonicTime now = shared_->now();
+    const auto& is_short = shared_->options.memory_is_short;
+    for (const auto& [remote, reason] :
+         shared_->watch.review(listener_->open(), now, is_short && is_short())) {
+      listener_->end(remote);
+      shared_->count(reason);
+    }
   }
 
   void sweep() {

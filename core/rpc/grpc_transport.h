@@ -20,23 +20,48 @@
 #include "core/net/line_speed.h"
 #include "core/net/peer_channel.h"
 #include "core/net/refusals.h"
+#include "core/net/slot_pool.h"
 #include "core/platform/socket/tls_listener.h"
 
 namespace neuroshard::rpc {
 
+// Bytes and age of the connections that were accepted. Bytes that belong to no answered call are *unearned*: TLS
+// handshakes, frames of HTTP/2 that carry nothing, calls that are given up or refused.
+struct ConnectionLimits {
+  double unearned_per_second = 64u << 10;  // of the strangers of one address group, or of one known peer
+  double unearned_burst = 10u << 20;       // requests of 4 MiB are unearned until they have arrived
+  double known_factor = 16;                // a known peer has so many times as much
+  std::uint64_t spared = 64u << 10;  // while a group has too much, its connections with less than this stay
+  double given_up_per_second = 10;   // calls that are not answered, of one connection
+  double given_up_burst = 512;
+  Duration first_call = std::chrono::seconds(20);  // age without an answered call
+  Duration next_call = std::chrono::seconds(150);  // of a stranger; gRPC ends idle connections before
+};
+
 // Bounds of the answering side.
 struct RpcLimits {
   platform::TlsListenerLimits listener;
-  std::size_t calls = 256;  // answered at the same time
-  std::size_t calls_per_peer = 32;
-  std::size_t streams = 64;
-  std::size_t streams_per_peer = 8;
-  std::size_t held_bytes = 64u << 20;                    // of open requests
+  ConnectionLimits connections;
+  // Calls whose request has not arrived in full. Only one that has takes a place among `calls`.
+  net::SlotLimits arriving{512, 32, 64, 192, 0};
+  net::SlotLimits calls{256, 32, 48, 96, 32};  // being answered
+  net::SlotLimits streams{64, 8, 16, 16, 0};
+  net::SlotLimits held_bytes{64u << 20, 32u << 20, 12u << 20, 24u << 20, 8u << 20};  // of open requests
   std::size_t grpc_memory = 128u << 20;                  // of gRPC, all connections together
   Duration message_patience = std::chrono::seconds(10);  // for one message to arrive in full
+  // The place of a stranger's request that did not arrive in time stays taken for so long.
+  Duration late_request = std::chrono::seconds(60);
+
+  // All callers are on one's own network: nobody is counted by address.
+  void share_one_lan() {
+    listener.per_address = 0;
+    for (net::SlotLimits* const pool : {&arriving, &calls, &streams, &held_bytes}) pool->per_group = 0;
+  }
 };
 
 struct RpcOptions {
+  // Whether the machine is short of memory: connections are ended, those of strangers first. None: never.
+  std::function<bool()> memory_is_short;
   std::optional<platform::Endpoint> listen;  // nothing: it only dials
   net::Hello hello;
   RpcLimits limits;
@@ -52,8 +77,9 @@ struct RpcServices {  // all outlive the transport
   const Clock& clock;  // read from any thread
   net::BanList& bans;
   net::RefusalCounts& refusals;
-  net::Conduct* conduct = nullptr;  // counts the faults of others; may be null
-  net::LineSpeed* line = nullptr;   // measures how large answers leave; may be null
+  net::Conduct* conduct = nullptr;        // counts the faults of others; may be null
+  net::LineSpeed* line = nullptr;         // measures how large answers leave; may be null
+  const net::PeerRanks* ranks = nullptr;  // null: all callers are strangers
 };
 
 class GrpcTransport : public net::PeerTransport {

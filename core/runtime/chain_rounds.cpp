@@ -18,14 +18,26 @@ constexpr Duration refresh_pause = std::chrono::milliseconds(500);
 constexpr Duration away_pause = std::chrono::milliseconds(50);
 // The longest wait for voters that do not answer this node's notice that it leaves.
 constexpr Duration voters_answer_limit = std::chrono::seconds(2);
-constexpr std::size_t small_request = 256;
+constexpr std::size_t small_request = 256, chain_request_bytes = 512, most_pull_bytes = 16u << 10;
+constexpr std::size_t kibi = 1024, mebi = 1024 * kibi;
+// A member's items, of which a proposal has up to 4 MiB. A newcomer has a few statements to make.
+constexpr net::RequestLimits posts{
+    .per_second = 100, .burst = 1000, .bytes_per_second = 8 * mebi, .bytes_burst = 64 * mebi};
+constexpr net::RequestLimits posts_of_stranger{.per_second = 2,
+                                               .burst = 40,
+                                               .bytes_per_second = 64 * kibi,
+                                               .bytes_burst = 5 * mebi,
+                                               .strangers_factor = 16};
+constexpr net::RequestLimits chain_requests{
+    .per_second = 20, .burst = 200, .bytes_per_second = 4 * mebi, .bytes_burst = 64 * mebi};
+constexpr net::RequestLimits pieces{
+    .per_second = 500, .burst = 5000, .bytes_per_second = 128 * mebi, .bytes_burst = 1024 * mebi};
+constexpr net::RequestLimits reports{
+    .per_second = 2, .burst = 16, .group_factor = 8, .bytes_per_second = 64 * kibi, .bytes_burst = 1 * mebi};
 constexpr auto delegation_life = std::chrono::hours(24 * 365 * 10);
 
-net::MethodLimits limits(double per_second, std::size_t bytes, bool one_lan) {
-  net::RequestLimits calls;
-  calls.per_second = per_second;
-  calls.burst = 10 * per_second;
-  return {std::make_shared<net::RequestLimiter>(calls, one_lan), bytes, nullptr};
+net::MethodLimits limits(const net::RequestLimits& of_caller, std::size_t bytes, bool one_lan) {
+  return net::MethodLimits(std::make_shared<net::RequestLimiter>(of_caller, one_lan), bytes);
 }
 
 }  // namespace
@@ -138,17 +150,18 @@ void ChainRounds::open(ReportingAs as, std::uint64_t seed) {
   peers_ = std::make_unique<MemberPeers>(host_.member());
   status_ = std::make_unique<RoundsStatus>(host_, consensus_, network_, std::move(as), seed);
   net::MethodTable& methods = host_.member().methods();
-  methods_.push_back(methods.add({net::Method::StatusPull}, {},
+  methods_.push_back(methods.add({net::Method::StatusPull}, limits(reports, most_pull_bytes, one_lan),
                                  [this](const net::Caller& from, net::Method, ByteSpan request,
                                         const net::Reply& reply) { status_->answer(from, request, reply); }));
   const auto chain_call = [this](const net::Caller& from, net::Method method, ByteSpan request,
                                  const net::Reply& reply) { on_chain_call(from, method, request, reply); };
-  methods_.push_back(
-      methods.add({net::Method::ChainPost}, limits(100, net::max_message_bytes, one_lan), chain_call));
+  net::MethodLimits post = limits(posts, net::max_message_bytes, one_lan);
+  post.of_strangers = std::make_shared<net::RequestLimiter>(posts_of_stranger, one_lan);
+  methods_.push_back(methods.add({net::Method::ChainPost}, post, chain_call));
   methods_.push_back(
       methods.add({net::Method::ChainStatus, net::Method::ChainBlocks, net::Method::ChainRegistry},
-                  limits(20, small_request, one_lan), chain_call));
-  methods_.push_back(methods.add({net::Method::RoundPiece}, limits(500, small_request, one_lan),
+                  limits(chain_requests, chain_request_bytes, one_lan), chain_call));
+  methods_.push_back(methods.add({net::Method::RoundPiece}, limits(pieces, small_request, one_lan),
                                  [this](const net::Caller& from, net::Method, ByteSpan request,
                                         const net::Reply& reply) { on_piece_call(from, request, reply); }));
   refresh_later();
@@ -258,10 +271,14 @@ void ChainRounds::begin(ChainBeginning& beginning) {
       *training_,
       ObservedContent::Observer{[this](const std::optional<chain::ChainTip>& before,
                                        const chain::ChainTip& tip, const chain::BlockPtr& block, bool live) {
+                                  rank_members(tip);
                                   if (before) on_block(*before, tip, block);
                                   if (live) ban_equivocators(block->body.evidence);
                                 },
-                                [this](const chain::ChainTip& tip) { report_->on_tip(tip); }});
+                                [this](const chain::ChainTip& tip) {
+                                  rank_members(tip);
+                                  report_->on_tip(tip);
+                                }});
   chain::ChainOptions options = chain_options(facts, own_delegation(), beginning.hashes);
   trust_->fill(options);
   node_ = std::make_unique<chain::ChainNode>(
@@ -298,6 +315,16 @@ void ChainRounds::on_block(const chain::ChainTip& before, const chain::ChainTip&
       services_.logger.info("rounds", fmt::format("{}round {} leaves the anchor as it is: its work goes into "
                                                   "the next one",
                                                   name_of(row.row), block->body.result->round));
+}
+
+// What this node keeps for members, it keeps for those of the newest block.
+void ChainRounds::rank_members(const chain::ChainTip& tip) {
+  net::PeerRanks::Members ranks;
+  for (const std::uint32_t index : tip.registry->active()) {
+    const chain::MemberRecord& member = tip.registry->members()[index];
+    ranks[member.id] = tip.registry->is_voter(member) ? net::PeerRank::Voter : net::PeerRank::Known;
+  }
+  host_.ranks().set_members(std::move(ranks));
 }
 
 void ChainRounds::ban_equivocators(const std::vector<chain::Evidence>& proven) {

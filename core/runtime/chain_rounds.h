@@ -94,6 +94,7 @@ class ChainRounds final : public Presence {
   void on_chain_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
   void on_piece_call(const net::Caller& from, ByteSpan request, const net::Reply& reply);
   void on_block(const chain::ChainTip& before, const chain::ChainTip& tip, const chain::BlockPtr& block);
+  void rank_members(const chain::ChainTip& tip);
   void ban_equivocators(const std::vector<chain::Evidence>& proven);
   void on_anchor(std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor);
   std::string name_of(std::uint32_t row) const;  // "fragment 2 of 4: "; empty for a single fragment

@@ -11,6 +11,13 @@ namespace {
 
 constexpr const char* manifest_name = "genesis/manifest";
 constexpr std::size_t disk_queue = 1024;
+constexpr net::RequestLimits content_limits{.per_second = 400,
+                                            .burst = 800,
+                                            .callers = 1024,
+                                            .group_factor = 8,
+                                            .bytes_per_second = 128u << 20,
+                                            .bytes_burst = 512u << 20};
+constexpr std::size_t most_content_request = 256;
 constexpr std::size_t asked_at_a_time = 32;
 constexpr Duration answer_patience = std::chrono::seconds(3);
 constexpr Duration ask_again = std::chrono::seconds(1);
@@ -61,7 +68,9 @@ ExchangeService::ExchangeService(PeerHost& host, const RuntimeServices& services
         exchange::ServerServices{host_.executor(), *disk_, host_.clock(), services_.files, services_.logger},
         exchange::ServerLimits{}, options_.one_lan, [this](const Hash256& hash) { on_file_gone(hash); });
     methods_ = host_.member().methods().add(
-        {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece}, {},
+        {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece},
+        net::MethodLimits(std::make_shared<net::RequestLimiter>(content_limits, options_.one_lan),
+                          most_content_request),
         [this](const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply) {
           answer(from, method, request, reply);
         });

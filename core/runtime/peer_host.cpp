@@ -5,6 +5,7 @@
 #include "core/nat/nat_pmp_mapper.h"
 #include "core/nat/upnp_mapper.h"
 #include "core/network_module/network_module.h"
+#include "core/platform/process/process_memory.h"
 #include "core/platform/socket/resolve.h"
 #include "core/rpc/grpc_transport.h"
 
@@ -12,6 +13,13 @@ namespace neuroshard::runtime {
 namespace {
 
 constexpr std::size_t queue_capacity = 8192;
+// Below this the system ends processes, or pages until nothing moves.
+constexpr std::uint64_t least_memory = 64u << 20;
+
+bool memory_is_short() {
+  const platform::AvailableMemory memory = platform::available_memory();
+  return memory.total != 0 && memory.available < least_memory;
+}
 
 }  // namespace
 
@@ -65,6 +73,10 @@ Expected<std::unique_ptr<PeerHost>> PeerHost::start(crypto::KeyPair key, const R
 
 Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed) {
   conduct_ = std::make_unique<net::Conduct>(bans_, services_.clock, options.swarm.one_lan);
+  std::vector<net::NodeId> named;
+  for (const swarm::FirstPeer& peer : options.swarm.sources)
+    if (peer.id) named.push_back(*peer.id);
+  ranks_.know(named);
   if (!options.bans.empty())
     if (const auto restored = bans_.restore(options.bans); !restored.ok())
       services_.logger.warning("swarm", restored.error().message + "; a new list is made");
@@ -94,7 +106,8 @@ Expected<void> PeerHost::open_transport(const PeerHostOptions& options) {
   transport.listen = options.listen;
   transport.hello.network_id = options.swarm.network_id;
   transport.hello.program = options.swarm.program;
-  if (options.swarm.one_lan) transport.limits.listener.per_address = 0;
+  if (options.swarm.one_lan) transport.limits.share_one_lan();
+  transport.memory_is_short = memory_is_short;
   transport.limits.listener.free_loopback = true;
   if (relay_) {
     transport.plain_begins = nat::relay_begins;
@@ -103,7 +116,7 @@ Expected<void> PeerHost::open_transport(const PeerHostOptions& options) {
   if (options.member)
     line_ = std::make_unique<net::LineSpeed>(services_.clock, options.traffic.up, options.traffic.down);
   NS_ASSIGN_OR_RETURN(transport_, network.make_transport({key_, *executor_, services_.clock, bans_, refusals_,
-                                                          conduct_.get(), line_.get()},
+                                                          conduct_.get(), line_.get(), &ranks_},
                                                          transport));
   endpoint_ = transport_->endpoint();
   return {};
@@ -122,7 +135,7 @@ void PeerHost::open_meter(const PeerHostOptions& options) {
       for (const net::LineWay way : {net::LineWay::Up, net::LineWay::Down}) line->carried(way, bytes);
       return meter->relayed(bytes);
     });
-  limited_ = std::make_unique<net::LimitedTransport>(*transport_, *executor_, *meter_, line_.get());
+  limited_ = std::make_unique<net::LimitedTransport>(*transport_, *executor_, *meter_, line_.get(), &ranks_);
 }
 
 void PeerHost::open_member(const PeerHostOptions& options, std::uint64_t seed) {
@@ -130,7 +143,8 @@ void PeerHost::open_member(const PeerHostOptions& options, std::uint64_t seed) {
   member.port = endpoint_.port;
   member_ = std::make_unique<swarm::Member>(
       swarm::MemberServices{key_, *limited_, *executor_, services_.clock, services_.logger, names_.get(),
-                            router_.get(), tunnels_.get(), relay_.get(), conduct_.get(), line_.get()},
+                            router_.get(), tunnels_.get(), relay_.get(), conduct_.get(), line_.get(),
+                            &ranks_},
       std::move(member), seed);
   transport_->serve(&limited_->serving(member_.get()));
   member_->start();

@@ -18,6 +18,7 @@
 #include "core/net/ban_list.h"
 #include "core/net/conduct.h"
 #include "core/net/limited_transport.h"
+#include "core/net/peer_ranks.h"
 #include "core/net/refusals.h"
 #include "core/rpc/grpc_transport.h"
 #include "core/runtime/name_lookup.h"
@@ -53,6 +54,7 @@ class PeerHost {
   const net::RefusalCounts& refusals() const { return refusals_; }
   net::BanList& bans() { return bans_; }
   net::Conduct& conduct() { return *conduct_; }
+  net::PeerRanks& ranks() { return ranks_; }
 
   // Of a member, in force at once (net::TrafficMeter::set_limits).  Threads: any.
   void limit_traffic(net::TrafficLimits limits, std::uint64_t month);
@@ -85,6 +87,7 @@ class PeerHost {
   const net::NodeId id_;
   const RuntimeServices services_;
   net::BanList bans_;
+  net::PeerRanks ranks_;
   std::unique_ptr<net::Conduct> conduct_;
   net::RefusalCounts refusals_;
   platform::Endpoint endpoint_;

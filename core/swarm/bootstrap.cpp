@@ -13,6 +13,10 @@ namespace {
 
 constexpr Duration call_patience = std::chrono::seconds(2);
 constexpr std::size_t answer_bytes = 100u << 10;  // of a list of records
+// Of the table's calls; an answer has up to 16 records.
+constexpr net::RequestLimits dht_limits{
+    .per_second = 20, .burst = 100, .bytes_per_second = 256u << 10, .bytes_burst = 4u << 20};
+constexpr std::size_t max_dht_request = 16u << 10;
 constexpr std::size_t cached_at_a_time = 4;
 constexpr std::size_t most_found = 8;
 constexpr std::size_t tries_of_found = 2;
@@ -48,7 +52,9 @@ Bootstrap::Bootstrap(const MemberContext& context, net::MethodTable& methods, Ad
   }
   replace_table();
   methods_ = methods.add(
-      {net::Method::DhtPing, net::Method::DhtFindNode, net::Method::DhtFindValue, net::Method::DhtStore}, {},
+      {net::Method::DhtPing, net::Method::DhtFindNode, net::Method::DhtFindValue, net::Method::DhtStore},
+      net::MethodLimits(std::make_shared<net::RequestLimiter>(dht_limits, context.options.one_lan),
+                        max_dht_request),
       [this](const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply) {
         table_->handle(from, method, request, reply);
       });

@@ -14,7 +14,7 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
       pool_(paths_, services.executor, services.clock, {},
             services.conduct == nullptr ? nullptr : &services.conduct->bans()),
       tracker_(options_.network_id, options_.one_lan, rng_.next()),
-      methods_(services.clock, services.conduct),
+      methods_(services.clock, services.conduct, services.ranks),
       public_calls_(std::make_shared<net::RequestLimiter>(public_call_limits, options_.one_lan)),
       reach_(context(), methods_, public_calls_,
              {[this] { on_dialable_changed(); },

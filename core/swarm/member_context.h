@@ -16,6 +16,7 @@
 #include "core/net/conduct.h"
 #include "core/net/line_speed.h"
 #include "core/net/peer_pool.h"
+#include "core/net/peer_ranks.h"
 #include "core/swarm/first_peer.h"
 #include "core/swarm/path_transport.h"
 #include "core/swarm/peer_cache.h"
@@ -51,9 +52,10 @@ struct MemberServices {  // all outlive the member
   // How others reach the node when they can't dial it directly; null: not at all, as in the simulated world.
   nat::RouterPort* router = nullptr;
   nat::Tunnels* tunnels = nullptr;
-  nat::RelayRole* relay = nullptr;       // the node relays for others once it can be dialled
-  net::Conduct* conduct = nullptr;       // counts the faults of other nodes
-  const net::LineSpeed* line = nullptr;  // measured; null: the record does not name it
+  nat::RelayRole* relay = nullptr;        // the node relays for others once it can be dialled
+  net::Conduct* conduct = nullptr;        // counts the faults of other nodes
+  const net::LineSpeed* line = nullptr;   // measured; null: the record does not name it
+  const net::PeerRanks* ranks = nullptr;  // null: all callers are strangers
 };
 
 // All outlive the parts.

@@ -23,23 +23,22 @@ PublicAnswers::PublicAnswers(PublicServices services, net::MethodTable& methods,
   using net::Reply;
   const auto add = [&](const std::vector<Method>& which, net::MethodLimits limits,
                        net::MethodTable::Handler handler) {
-    limits.calls = calls;
     methods_.push_back(methods.add(which, std::move(limits), std::move(handler)));
   };
-  net::MethodLimits ping;
-  ping.request_bytes = max_ping_bytes;
-  add({Method::Ping}, ping, [](const Caller&, Method, ByteSpan request, const Reply& reply) {
-    reply(Bytes(request.begin(), request.end()));
-  });
-  add({Method::AddressEcho}, {}, [](const Caller& from, Method, ByteSpan, const Reply& reply) {
+  const net::MethodLimits usual(calls, max_public_request), empty(calls, 0);
+  add({Method::Ping}, net::MethodLimits(calls, max_ping_bytes),
+      [](const Caller&, Method, ByteSpan request, const Reply& reply) {
+        reply(Bytes(request.begin(), request.end()));
+      });
+  add({Method::AddressEcho}, empty, [](const Caller& from, Method, ByteSpan, const Reply& reply) {
     reply(dht::encode_endpoint(from.endpoint));
   });
-  add({Method::Peers}, {}, [this](const Caller& from, Method, ByteSpan request, const Reply& reply) {
+  add({Method::Peers}, usual, [this](const Caller& from, Method, ByteSpan request, const Reply& reply) {
     reply(peers(from, request));
   });
-  add({Method::RelayReserve}, {},
+  add({Method::RelayReserve}, empty,
       [this](const Caller& from, Method, ByteSpan, const Reply& reply) { reply(reserve(from)); });
-  net::MethodLimits dial;
+  net::MethodLimits dial(calls, sizeof(std::uint16_t));
   dial.admit = [one_lan](const Caller& from) -> Expected<void> {
     if (one_lan || platform::globally_routable(from.endpoint.ip)) return {};
     return make_error(ErrorCode::Denied, "this node dials back to public addresses only");
@@ -47,7 +46,7 @@ PublicAnswers::PublicAnswers(PublicServices services, net::MethodTable& methods,
   add({Method::DialBack}, dial, [this](const Caller& from, Method, ByteSpan request, const Reply& reply) {
     dial_back(from, request, reply);
   });
-  add({Method::TrackerRegister, Method::TrackerHeartbeat, Method::TrackerPeers}, {},
+  add({Method::TrackerRegister, Method::TrackerHeartbeat, Method::TrackerPeers}, usual,
       [this](const Caller& from, Method method, ByteSpan request, const Reply& reply) {
         reply(track(from, method, request));
       });

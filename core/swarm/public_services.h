@@ -19,7 +19,9 @@
 namespace neuroshard::swarm {
 
 // Of one caller, for all public methods together; Punch and LetIn (reachability.h) count, too.
-inline constexpr net::RequestLimits public_call_limits{10, 50, 4096, 8};
+inline constexpr net::RequestLimits public_call_limits{
+    .per_second = 10, .burst = 50, .group_factor = 8, .bytes_per_second = 64u << 10, .bytes_burst = 1u << 20};
+inline constexpr std::size_t max_public_request = 8u << 10;  // a node record is the largest
 
 struct PublicServices {  // all outlive the answers
   net::PeerTransport& transport;

@@ -12,6 +12,7 @@ namespace {
 constexpr Duration call_patience = std::chrono::seconds(2);
 constexpr Duration dial_back_patience = std::chrono::seconds(6);  // the other node dials within 4
 constexpr std::size_t answer_bytes = 1024;
+constexpr std::size_t small_request = 1024;
 constexpr std::size_t first_peer_answer_bytes = 100u << 10;
 constexpr std::size_t most_relays = 8;  // to choose from
 
@@ -41,13 +42,13 @@ Reachability::Reachability(const MemberContext& context, net::MethodTable& metho
                                          context_.options.one_lan, [this] { on_punchable_changed(); });
     context_.paths.set_puncher(puncher_.get());
     methods_.push_back(
-        methods.add({net::Method::Punch}, {calls},
+        methods.add({net::Method::Punch}, net::MethodLimits(calls, small_request),
                     [this](const net::Caller& from, net::Method, ByteSpan request, const net::Reply& reply) {
                       puncher_->answer(from, request, reply);
                     }));
   }
   methods_.push_back(
-      methods.add({net::Method::LetIn}, {calls},
+      methods.add({net::Method::LetIn}, net::MethodLimits(calls, small_request),
                   [this](const net::Caller& from, net::Method, ByteSpan request, const net::Reply& reply) {
                     turn_ingress_.answer(from, request, /*has_place=*/turn_.has_value(), reply);
                   }));

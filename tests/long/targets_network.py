@@ -67,6 +67,19 @@ def judge_chain_cost(run, row):
         run.claim("Two rounds of 10,000 simulated members", "≤ 240 s of a core, ≤ 4 GB", used, row["cpu_seconds"] <= 240 and row["peak_mib"] <= 4096, 1)
 
 
+@target("grpc-floods", "floods of HTTP/2 frames against a real node, 20 s each, beside an honest caller (six minutes)")
+def grpc_floods(run):
+    builds.release(run)
+    seconds = 20
+    part = run.part("floods", ["python3", "-B", os.path.join(ROOT, "tests", "functional", "grpc_floods.py"), str(NODE), "--seconds", seconds],
+                    reading.last_json, missed=(1,))
+    for row in part.figures.get("attacks", []):
+        faults = [fault for fault in part.figures["faults"] if fault.startswith(row["attack"] + ":")]
+        value = (f"{row['honest']} honest calls answered, {row['memory_mib']} MiB, {row['cpu']} s of a core, {row['sent_mib']} MiB sent, "
+                 f"{row['cut']} connections cut")
+        run.claim(f"Flood of a node's port for {seconds} s: {row['attack']}", "the node lives, ≤ 450 MiB more, floods are cut off, quiet attacks leave 90 % of honest calls", value, not faults, 1)
+
+
 @target("partition", "the partitioner: 10,000 graphs against brute force, public and generated graphs, cost by size")
 def partition(run):
     builds.release(run)

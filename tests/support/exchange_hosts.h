@@ -47,7 +47,11 @@ class ExchangeHosts {
           [raw = host.get()](const Hash256& hash) { raw->gone.push_back(hash); });
       host->methods = std::make_unique<net::MethodTable>(world.clock(), &conduct);
       host->serving = host->methods->add(
-          {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece}, {},
+          {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece},
+          net::MethodLimits(std::make_shared<net::RequestLimiter>(
+              net::RequestLimits{
+                  .per_second = 1e6, .burst = 1e6, .bytes_per_second = 1e12, .bytes_burst = 1e12},
+              true)),
           [server = host->server.get()](const net::Caller& from, net::Method method, ByteSpan request,
                                         const net::Reply& reply) {
             server->on_call(from, method, request, reply);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/platform/socket/client_hello.h"
+#include "core/platform/socket/detail/received_bytes.h"
 #include "core/platform/socket/detail/socket_address.h"
 
 namespace neuroshard::platform {
@@ -35,6 +36,13 @@ constexpr std::array<std::uint8_t, 7> old_tls_alert{21, 3, 3, 0, 2, 2, 70};
 
 bool is_loopback(const IpAddress& address) {
   return address.is_v4() && address.bytes[12] == 127;
+}
+
+// What one line of an Internet provider has at least: an IPv4 address, a /64 of IPv6.
+IpAddress line_of(IpAddress address) {
+  constexpr std::size_t prefix_bytes = 8;
+  if (!address.is_v4()) std::fill(address.bytes.begin() + prefix_bytes, address.bytes.end(), std::uint8_t{0});
+  return address;
 }
 
 class Listener final : public TlsListener {
@@ -75,6 +83,15 @@ class Listener final : public TlsListener {
     }
     return sum;
   }
+  std::vector<OpenConnection> open() const override {
+    std::vector<OpenConnection> connections;
+    for (const Connection& connection : open_) connections.push_back(view_of(connection));
+    return connections;
+  }
+  void end(const Endpoint& remote) override {
+    for (const Connection& connection : open_)
+      if (connection.remote == remote) shutdown(connection.descriptor, SHUT_RDWR);
+  }
   void stop() override {
     const char byte = 0;
     static_cast<void>(!write(wake_[1], &byte, 1));  // full: it wakes all the same
@@ -104,7 +121,7 @@ class Listener final : public TlsListener {
  private:
   struct Connection {
     int descriptor = -1;
-    IpAddress address;
+    Endpoint remote;
     MonotonicTime since{};
     std::size_t wanted = record_head;  // bytes that must be there before it is looked at again
   };
@@ -121,7 +138,7 @@ class Listener final : public TlsListener {
       if (look == Look::Wait) still.push_back(connection);
       if (look == Look::HandOn) ready.push_back(connection);
       if (look == Look::Plain) hand_on_plain(connection, events);
-      if (look == Look::NotTls) events.shown_out(ShownOut::NotTls, connection.address);
+      if (look == Look::NotTls) events.shown_out(ShownOut::NotTls, connection.remote.ip);
       if (look == Look::OldTls) show_out_old(connection, events);
       if (look == Look::NotTls || look == Look::Gone) close(connection.descriptor);
     }
@@ -129,6 +146,7 @@ class Listener final : public TlsListener {
     std::size_t place = 2 + waiting;
     std::erase_if(open_, [&](const Connection& connection) {
       if (polled[place++].revents == 0) return false;
+      if (events.ended) events.ended(view_of(connection));
       close(connection.descriptor);
       return true;
     });
@@ -165,7 +183,7 @@ class Listener final : public TlsListener {
     static_cast<void>(recv(connection.descriptor, heard.data(), connection.wanted, 0));
     static_cast<void>(send(connection.descriptor, old_tls_alert.data(), old_tls_alert.size(), MSG_NOSIGNAL));
     close(connection.descriptor);
-    events.shown_out(ShownOut::OldTls, connection.address);
+    events.shown_out(ShownOut::OldTls, connection.remote.ip);
   }
 
   static void hand_on_plain(const Connection& connection, const Events& events) {
@@ -176,30 +194,47 @@ class Listener final : public TlsListener {
   }
 
   void hand_on(const Connection& connection, const Events& events) {
-    const auto of_address = static_cast<std::size_t>(std::count_if(
-        open_.begin(), open_.end(), [&](const Connection& c) { return c.address == connection.address; }));
     const bool too_many = open_.size() >= limits_.connections;
-    const bool own = limits_.free_loopback && is_loopback(connection.address);
-    const bool address_full = !own && limits_.per_address != 0 && of_address >= limits_.per_address;
+    const bool address_full = is_full(connection.remote.ip);
     // A second descriptor of the same connection tells when it is over, however its owner ends it.
     const int watched = too_many || address_full ? -1 : fcntl(connection.descriptor, F_DUPFD_CLOEXEC, 0);
     if (watched < 0) {
       close(connection.descriptor);
       return events.shown_out(address_full ? ShownOut::TooManyOfAddress : ShownOut::TooMany,
-                              connection.address);
+                              connection.remote.ip);
     }
     const int one = 1;
     setsockopt(connection.descriptor, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
     setsockopt(connection.descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    open_.push_back({watched, connection.address, connection.since, 0});
+    open_.push_back({watched, connection.remote, connection.since, 0});
     events.take(connection.descriptor);
+  }
+
+  static OpenConnection view_of(const Connection& connection) {
+    return {connection.remote, connection.since, detail::received_bytes(connection.descriptor)};
+  }
+
+  // Whether the address of a connection, or its group, has all the connections that it may have.
+  bool is_full(const IpAddress& address) const {
+    if (limits_.per_address == 0 || (limits_.free_loopback && is_loopback(address))) return false;
+    const auto count = [&](const auto& same) {
+      return static_cast<std::size_t>(
+          std::count_if(open_.begin(), open_.end(), [&](const Connection& c) { return same(c.remote.ip); }));
+    };
+    if (count([&](const IpAddress& other) { return line_of(other) == line_of(address); }) >=
+        limits_.per_address)
+      return true;
+    return globally_routable(address) && count([&](const IpAddress& other) {
+                                           return globally_routable(other) &&
+                                                  prefix_group(other) == prefix_group(address);
+                                         }) >= limits_.per_group;
   }
 
   void show_out_slow(MonotonicTime now, const Events& events) {
     std::erase_if(waiting_, [&](const Connection& connection) {
       if (now - connection.since < limits_.patience) return false;
       close(connection.descriptor);
-      events.shown_out(ShownOut::TooSlow, connection.address);
+      events.shown_out(ShownOut::TooSlow, connection.remote.ip);
       return true;
     });
   }
@@ -215,25 +250,27 @@ class Listener final : public TlsListener {
         if ((errno == EMFILE || errno == ENFILE) && !waiting_.empty()) make_room(events);
         return;
       }
-      const IpAddress address = detail::from_socket_address(remote).ip;
+      const Endpoint from = detail::from_socket_address(remote);
+      const IpAddress& address = from.ip;
       if (events.welcome && !events.welcome(address)) {
         close(descriptor);
         events.shown_out(ShownOut::NotWelcome, address);
         continue;
       }
       if (waiting_.size() >= limits_.waiting) make_room(events);
-      waiting_.push_back({descriptor, address, now, record_head});
+      waiting_.push_back({descriptor, from, now, record_head});
       wait_for(waiting_.back());
     }
   }
 
   void make_room(const Events& events) {
     std::map<IpAddress, std::size_t> counts;
-    for (const Connection& connection : waiting_) ++counts[connection.address];
+    for (const Connection& connection : waiting_) ++counts[line_of(connection.remote.ip)];
     const auto most = std::max_element(counts.begin(), counts.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    const auto oldest = std::find_if(waiting_.begin(), waiting_.end(),
-                                     [&](const Connection& c) { return c.address == most->first; });
+    const auto oldest = std::find_if(waiting_.begin(), waiting_.end(), [&](const Connection& c) {
+      return line_of(c.remote.ip) == most->first;
+    });
     close(oldest->descriptor);
     waiting_.erase(oldest);
     events.shown_out(ShownOut::TooMany, most->first);

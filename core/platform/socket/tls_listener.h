@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/expected.h"
@@ -18,7 +19,8 @@ namespace neuroshard::platform {
 
 struct TlsListenerLimits {
   std::size_t connections = 256;  // handed on and open
-  std::size_t per_address = 8;    // of them; 0 = no limit (a network of one's own)
+  std::size_t per_address = 8;    // of them, of one IPv4 address or IPv6 /64; 0 = no limit, also of groups
+  std::size_t per_group = 32;     // of one group of public addresses (prefix_group)
   // Those of the loopback interface are not counted per address: this node's own pump brings relayed and
   // punched ones from there, and bounds them.
   bool free_loopback = false;
@@ -28,6 +30,13 @@ struct TlsListenerLimits {
 
 // Why a connection was shown out.
 enum class ShownOut : std::uint8_t { TooMany, TooManyOfAddress, TooSlow, NotTls, OldTls, NotWelcome };
+
+// A connection that was handed on.
+struct OpenConnection {
+  Endpoint remote;
+  MonotonicTime since{};       // when it was accepted
+  std::uint64_t received = 0;  // bytes so far, of its TCP stream
+};
 
 class TlsListener {
  public:
@@ -47,7 +56,8 @@ class TlsListener {
     std::function<void(int descriptor)> plain;
     std::function<bool(const IpAddress&)> welcome;  // asked first of all; none: everybody is
     std::function<void(ShownOut, const IpAddress&)> shown_out;
-    std::function<void()> tick;  // about ten times a second
+    std::function<void(const OpenConnection&)> ended;  // one that was handed on; none: nobody is told
+    std::function<void()> tick;                        // about ten times a second
   };
   // Blocks until stop(). A place is free again when either side has shut the connection down.  Threads: one
   // at a time; the events are called on it.
@@ -55,6 +65,11 @@ class TlsListener {
   virtual void stop() = 0;  // threads: any
   // Open connections, handed on and waiting.  Threads: any.
   virtual std::size_t open_connections() const = 0;
+  // The connections that were handed on, with their bytes as the system counts them.  Threads: that of serve(),
+  // so within its events.
+  virtual std::vector<OpenConnection> open() const = 0;
+  // Ends one of them, whoever has it. Its owner finds it broken.  Threads: that of serve().
+  virtual void end(const Endpoint& remote) = 0;
   // Bytes that were written to connections that were handed on, and that the other sides have not got yet.
   // Threads: that of serve(), so within its events.
   virtual std::uint64_t unsent() const = 0;

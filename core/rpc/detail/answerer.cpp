@@ -1,7 +1,10 @@
 #include "core/rpc/detail/answerer.h"
 
 #include <atomic>
+#include <deque>
+#include <mutex>
 
+#include "core/net/prefix_group.h"
 #include "core/net/traffic_meter.h"
 #include "core/rpc/detail/stream_core.h"
 #include "core/rpc/detail/wire.h"
@@ -17,35 +20,80 @@ class Refusing final : public Reactor {
   void OnDone() override { delete this; }
 };
 
-// A place, released when gRPC has finished the call.
+// What a call has taken of one pool, until gRPC has finished it or it is dropped.
 class Place {
  public:
-  Place(std::shared_ptr<Places> places, const net::NodeId& peer, Places::Kind kind)
-      : places_(std::move(places)), peer_(peer), kind_(kind) {}
-  ~Place() {
-    places_->release(held_);
-    places_->give_back(peer_, kind_);
+  // Null: there is no room.
+  static std::unique_ptr<Place> take(const std::shared_ptr<Places>& places, net::SlotPool Places::*pool,
+                                     const net::SlotUser& user, std::size_t count = 1) {
+    if (!((*places).*pool).take(user, count)) return nullptr;
+    return std::unique_ptr<Place>(new Place(places, pool, user, count));
   }
+  ~Place() { ((*places_).*pool_).give_back(user_, count_); }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
-  bool hold(std::size_t bytes) {
-    if (!places_->hold(bytes)) return false;
-    held_ += bytes;
-    return true;
+
+ private:
+  Place(std::shared_ptr<Places> places, net::SlotPool Places::*pool, const net::SlotUser& user,
+        std::size_t count)
+      : places_(std::move(places)), pool_(pool), user_(user), count_(count) {}
+  const std::shared_ptr<Places> places_;
+  net::SlotPool Places::*const pool_;
+  const net::SlotUser user_;
+  const std::size_t count_;
+};
+
+// Messages without which the chain stands still.
+bool is_control(std::uint32_t method) {
+  const auto known = static_cast<net::Method>(method);
+  return known == net::Method::ChainPost || known == net::Method::ChainStatus;
+}
+
+struct CallParts {
+  std::shared_ptr<Shared> shared;
+  std::shared_ptr<Places> places;
+  std::shared_ptr<LatePlaces> late;
+  net::Caller from;
+  net::SlotUser user;
+};
+
+}  // namespace
+
+class LatePlaces final : public Sweepable {
+ public:
+  explicit LatePlaces(Duration kept) : kept_(kept) {}
+  void keep(std::unique_ptr<Place> place, MonotonicTime now) {
+    const std::lock_guard lock(mutex_);
+    places_.emplace_back(now, std::move(place));
+  }
+  void check(MonotonicTime now) override {
+    const std::lock_guard lock(mutex_);
+    while (!places_.empty() && now - places_.front().first > kept_) places_.pop_front();
+  }
+  void stop() override {
+    const std::lock_guard lock(mutex_);
+    places_.clear();
   }
 
  private:
-  const std::shared_ptr<Places> places_;
-  const net::NodeId peer_;
-  const Places::Kind kind_;
-  std::size_t held_ = 0;
+  const Duration kept_;
+  std::mutex mutex_;
+  std::deque<std::pair<MonotonicTime, std::unique_ptr<Place>>> places_;  // bounded by the pool
 };
+
+namespace {
 
 class CallReactor final : public Reactor, public Sweepable, public std::enable_shared_from_this<CallReactor> {
  public:
-  CallReactor(std::shared_ptr<Shared> shared, const net::Caller& from, std::unique_ptr<Place> place,
-              bool greeting)
-      : shared_(std::move(shared)), from_(from), place_(std::move(place)), greeting_(greeting) {}
+  // arriving: the place of a call whose request has not arrived.
+  CallReactor(const CallParts& parts, std::unique_ptr<Place> arriving, bool greeting)
+      : shared_(parts.shared),
+        places_(parts.places),
+        late_(parts.late),
+        from_(parts.from),
+        user_(parts.user),
+        greeting_(greeting),
+        arriving_(std::move(arriving)) {}
 
   void begin() {
     self_ = shared_from_this();
@@ -58,6 +106,7 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   void check(MonotonicTime now) override {
     if (read_ || now - since_ <= shared_->options.limits.message_patience) return;
     shared_->count(net::Refusal::TooSlow);
+    keep_late(now);
     finish(make_error(ErrorCode::Timeout, "the request did not arrive in time"));
   }
   void stop() override { finish(make_error(ErrorCode::Unavailable, "this node stops")); }
@@ -66,7 +115,10 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   void finish(Expected<Bytes> answer, bool served = false) {
     if (finished_.exchange(true)) return;
     // Before the answer leaves: the caller may ask again at once.
-    if (served) place_.reset();
+    if (served) {
+      shared_->watch.answered(from_.endpoint, user_.rank, request_bytes_, shared_->now());
+      give_back();
+    }
     if (answer.ok() && answer->size() > net::max_message_bytes)
       answer = make_error(ErrorCode::Internal, "the answer is larger than a message may be");
     if (!answer.ok()) return Finish(to_status(answer.error()));
@@ -83,6 +135,7 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
  private:
   void OnReadDone(bool ok) override {
     read_ = true;
+    give_back_arriving();
     if (!ok) {
       // gRPC reads no message beyond its own limit; a call whose caller has disconnected also ends here, which
       // is no fault.
@@ -98,11 +151,14 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
       shared_->fault(from_, net::Fault::Oversized);
       return finish(make_error(ErrorCode::Exhausted, "the request is larger than a message may be"));
     }
-    if (!place_->hold(size)) {
+    net::SlotUser user = user_;
+    user.control = is_control(first_method(&request_));
+    if (!take_places(user, size)) {
       shared_->count(net::Refusal::TooManyCalls);
       return finish(
-          make_error(ErrorCode::Exhausted, "this node holds too many requests; try again in a moment"));
+          make_error(ErrorCode::Exhausted, "this node answers too many calls; try again in a moment"));
     }
+    request_bytes_ = size;
     if (!from_buffer(&request_, &request) || request.method() > 0xffff) {
       shared_->count(net::Refusal::Malformed);
       shared_->fault(from_, net::Fault::Malformed);
@@ -115,8 +171,37 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     });
   }
 
+  bool take_places(const net::SlotUser& user, std::size_t size) {
+    auto place = Place::take(places_, &Places::calls, user);
+    auto bytes = place ? Place::take(places_, &Places::held_bytes, user, size) : nullptr;
+    if (!bytes) return false;
+    const std::lock_guard lock(places_mutex_);
+    if (finished_) return false;  // it has been stopped
+    place_ = std::move(place);
+    bytes_ = std::move(bytes);
+    return true;
+  }
+
+  void give_back() {
+    const std::lock_guard lock(places_mutex_);
+    place_.reset();
+    bytes_.reset();
+  }
+
+  void give_back_arriving() {
+    const std::lock_guard lock(places_mutex_);
+    arriving_.reset();
+  }
+
+  // A member on a bad line is no attacker.
+  void keep_late(MonotonicTime now) {
+    const std::lock_guard lock(places_mutex_);
+    if (arriving_ && user_.rank == net::PeerRank::Stranger) late_->keep(std::move(arriving_), now);
+  }
+
   void greet() {
     if (finished_.exchange(true)) return;
+    shared_->watch.greeted(from_.endpoint, user_.rank, shared_->now());
     wire::Hello hello;
     static_cast<void>(hello.ParseFromString(shared_->own_hello()));
     reply_ = to_buffer(hello);
@@ -146,14 +231,21 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   void OnDone() override {
     if (leaves_ != 0) shared_->answer_left(cancelled_ ? 0 : leaves_);
     shared_->remove(this);
-    place_.reset();
+    give_back_arriving();
+    give_back();
     self_.reset();
   }
 
   const std::shared_ptr<Shared> shared_;
+  const std::shared_ptr<Places> places_;
+  const std::shared_ptr<LatePlaces> late_;
   const net::Caller from_;
-  std::unique_ptr<Place> place_;
+  const net::SlotUser user_;
   const bool greeting_;
+  std::mutex places_mutex_;
+  std::unique_ptr<Place> arriving_;       // until the request is here
+  std::unique_ptr<Place> place_, bytes_;  // from then on
+  std::size_t request_bytes_ = 0;
   std::shared_ptr<CallReactor> self_;
   MonotonicTime since_{};
   std::atomic<bool> read_{false}, finished_{false}, cancelled_{false};
@@ -185,6 +277,7 @@ class StreamReactor final : public Reactor, public StreamCore {
                                 std::make_shared<StreamHandle>(own()));
   }
 
+  void arrived(std::size_t bytes) override { shared_->watch.streamed(from_.endpoint, bytes, shared_->now()); }
   void malformed() override {
     StreamCore::malformed();
     shared_->fault(from_, net::Fault::Malformed);
@@ -240,40 +333,6 @@ class StreamReactor final : public Reactor, public StreamCore {
 
 }  // namespace
 
-bool Places::take(const net::NodeId& peer, Kind kind) {
-  const std::lock_guard lock(mutex_);
-  const auto found = peers_.find(peer);
-  const Taken own = found == peers_.end() ? Taken() : found->second;
-  const bool room = kind == Kind::Call
-                        ? all_.calls < limits_.calls && own.calls < limits_.calls_per_peer
-                        : all_.streams < limits_.streams && own.streams < limits_.streams_per_peer;
-  if (!room) return false;
-  Taken& taken = peers_[peer];
-  ++(kind == Kind::Call ? taken.calls : taken.streams);
-  ++(kind == Kind::Call ? all_.calls : all_.streams);
-  return true;
-}
-
-void Places::give_back(const net::NodeId& peer, Kind kind) {
-  const std::lock_guard lock(mutex_);
-  Taken& taken = peers_[peer];
-  --(kind == Kind::Call ? taken.calls : taken.streams);
-  --(kind == Kind::Call ? all_.calls : all_.streams);
-  if (taken.calls == 0 && taken.streams == 0) peers_.erase(peer);
-}
-
-bool Places::hold(std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  if (held_ + bytes > limits_.held_bytes) return false;
-  held_ += bytes;
-  return true;
-}
-
-void Places::release(std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  held_ -= bytes;
-}
-
 Expected<net::Caller> Answerer::admit(const grpc::GenericCallbackServerContext& context, bool any_hello) {
   const auto auth = context.auth_context();
   const auto certificates =
@@ -296,6 +355,11 @@ Expected<net::Caller> Answerer::admit(const grpc::GenericCallbackServerContext& 
   return net::Caller{id, endpoint};
 }
 
+void Answerer::begin_late() {
+  late_ = std::make_shared<LatePlaces>(shared_->options.limits.late_request);
+  shared_->add(late_);
+}
+
 grpc::ServerGenericBidiReactor* Answerer::CreateReactor(grpc::GenericCallbackServerContext* context) {
   const bool greeting = context->method() == hello_path;
   const bool stream = context->method() == stream_path;
@@ -305,19 +369,25 @@ grpc::ServerGenericBidiReactor* Answerer::CreateReactor(grpc::GenericCallbackSer
     shared_->count(net::Refusal::UnknownMethod);
     return new Refusing(to_status(make_error(ErrorCode::Unsupported, "this node does not know that call")));
   }
-  const Places::Kind kind = stream ? Places::Kind::Stream : Places::Kind::Call;
-  if (!places_->take(caller->id, kind)) {
+  const net::PeerRank rank = shared_->rank(caller->id);
+  if (!shared_->watch.started(caller->endpoint, rank, shared_->now())) {
+    shared_->count(net::Refusal::TooManyCalls);
+    return new Refusing(to_status(make_error(ErrorCode::Exhausted, "too many calls were given up")));
+  }
+  const net::SlotUser user{caller->id, net::limit_group(caller->endpoint.ip), rank, false};
+  auto place = Place::take(places_, stream ? &Places::streams : &Places::arriving, user);
+  if (!place) {
     shared_->count(net::Refusal::TooManyCalls);
     return new Refusing(
         to_status(make_error(ErrorCode::Exhausted, "too many calls are open; try again in a moment")));
   }
-  auto place = std::make_unique<Place>(places_, caller->id, kind);
   if (stream) {
     const auto reactor = std::make_shared<StreamReactor>(shared_, *caller, std::move(place));
     reactor->begin();
     return reactor.get();
   }
-  const auto reactor = std::make_shared<CallReactor>(shared_, *caller, std::move(place), greeting);
+  const CallParts parts{shared_, places_, late_, *caller, user};
+  const auto reactor = std::make_shared<CallReactor>(parts, std::move(place), greeting);
   reactor->begin();
   return reactor.get();
 }

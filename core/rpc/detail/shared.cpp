@@ -43,7 +43,8 @@ void KnownCertificates::remember(const std::string& pem, const net::NodeId& id) 
 Shared::Shared(RpcServices all, RpcOptions chosen)
     : options(std::move(chosen)),
       mailbox(std::make_shared<net::Mailbox>(all.executor)),
-      id(crypto::node_id(all.key.public_key())) {
+      id(crypto::node_id(all.key.public_key())),
+      watch(options.limits.connections) {
   services_.emplace(all);
   set_hello(options.hello);
 }
@@ -156,6 +157,11 @@ void Shared::drained() {
 MonotonicTime Shared::now() {
   const std::lock_guard lock(services_mutex_);
   return services_ ? services_->clock.monotonic_now() : MonotonicTime{};
+}
+
+net::PeerRank Shared::rank(const net::NodeId& peer) {
+  const std::lock_guard lock(services_mutex_);
+  return services_ && services_->ranks != nullptr ? services_->ranks->of(peer) : net::PeerRank::Stranger;
 }
 
 std::string Shared::own_hello() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/net/mailbox.h"
+#include "core/rpc/detail/connection_watch.h"
 #include "core/rpc/grpc_transport.h"
 
 namespace neuroshard::rpc::detail {
@@ -62,6 +63,7 @@ struct Shared : std::enable_shared_from_this<Shared> {
   bool draining();
   void drained();
   MonotonicTime now();
+  net::PeerRank rank(const net::NodeId& id);
   std::string own_hello();
   void set_hello(const net::Hello& hello);
 
@@ -77,6 +79,7 @@ struct Shared : std::enable_shared_from_this<Shared> {
   const std::shared_ptr<net::Mailbox> mailbox;
   net::PeerService* service = nullptr;  // used on the executor only
   net::NodeId id{};
+  ConnectionWatch watch;
 
  private:
   std::mutex services_mutex_;

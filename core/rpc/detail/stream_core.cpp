@@ -108,6 +108,7 @@ void StreamCore::read_done(bool ok) {
     oversized();
     return break_off(make_error(ErrorCode::Exhausted, "a message of the stream is larger than it may be"));
   }
+  arrived(message.Length());
   // While a large message is copied, the next one is already read.
   if (reader_ && !awaits_method_ && message.Length() >= large_bytes) {
     reading_ = true;

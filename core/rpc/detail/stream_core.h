@@ -41,6 +41,8 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   // After the first message at the answering end.
   virtual void opened(std::uint32_t /*method*/) {}
 
+  // A message of so many bytes arrived.
+  virtual void arrived(std::size_t /*bytes*/) {}
   // A message arrived that can't be read.
   virtual void malformed() { shared_->count(net::Refusal::Malformed); }
 

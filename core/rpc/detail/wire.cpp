@@ -73,6 +73,20 @@ bool from_buffer(grpc::ByteBuffer* buffer, grpc::protobuf::MessageLite* message)
   return reader.status().ok() && message->ParseFromZeroCopyStream(&reader) && reader.status().ok();
 }
 
+std::uint32_t first_method(grpc::ByteBuffer* buffer) {
+  constexpr std::uint8_t method_tag = 0x08;  // field 1, a varint
+  std::vector<grpc::Slice> slices;
+  if (!buffer->Dump(&slices).ok() || slices.empty()) return 0;
+  const ByteSpan first(slices.front().begin(), slices.front().size());
+  std::uint32_t method = 0;
+  if (first.empty() || first[0] != method_tag) return 0;
+  for (std::size_t used = 1; used < first.size() && used <= longest_varint; ++used) {
+    method |= static_cast<std::uint32_t>(first[used] & 0x7f) << 7 * (used - 1);
+    if ((first[used] & 0x80) == 0) return method;
+  }
+  return 0;
+}
+
 grpc::ByteBuffer data_chunk(Bytes data) {
   std::array<std::uint8_t, 1 + longest_varint> head{data_tag};
   std::size_t used = 1;

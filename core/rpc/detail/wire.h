@@ -34,6 +34,9 @@ Error to_error(const grpc::Status& status);
 grpc::ByteBuffer to_buffer(const grpc::protobuf::MessageLite& message);
 bool from_buffer(grpc::ByteBuffer* buffer, grpc::protobuf::MessageLite* message);
 
+// The method of an encoded CallRequest, without reading its body: 0 unless it comes first.
+std::uint32_t first_method(grpc::ByteBuffer* buffer);
+
 // A Chunk as these two make it, without copies: the buffer owns the data, and the chunk shares it.
 struct StreamChunk {
   ByteChain data;

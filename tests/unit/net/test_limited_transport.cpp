@@ -43,11 +43,11 @@ struct Sink final : PeerService {
 
 // `limited` dials `free`, and is dialled by it.
 struct World {
-  explicit World(TrafficLimits limits = {}, TrafficCap* cap = nullptr)
+  explicit World(TrafficLimits limits = {}, TrafficCap* cap = nullptr, const PeerRanks* ranks = nullptr)
       : meter(world.clock(), logger, limits, cap),
         limited_inner(services(), executor_a, id_of(1), at(1), sim::Nat::None, Hello{}),
         free(services(), executor_b, id_of(2), at(2), sim::Nat::None, Hello{}),
-        limited(limited_inner, executor_a, meter) {
+        limited(limited_inner, executor_a, meter, nullptr, ranks) {
     limited_inner.serve(&limited.serving(&sink_a));
     free.serve(&sink_b);
   }
@@ -115,6 +115,8 @@ class TestLimitedTransport : public QObject {
   void what_waits_ends_with_its_channel();
   void a_queue_that_is_too_long_is_refused();
   void the_month_ends_and_begins_anew();
+  void strangers_can_not_use_up_the_month_data();
+  void strangers_can_not_use_up_the_month();
   void the_month_survives_a_restart();
 };
 
@@ -352,6 +354,38 @@ void TestLimitedTransport::the_month_ends_and_begins_anew() {
   QCOMPARE(w.sink_a.calls, 0);
   w.world.run_for(std::chrono::hours(24 * 32));
   QVERIFY(w.connect(w.limited, 2).ok());
+}
+
+void TestLimitedTransport::strangers_can_not_use_up_the_month_data() {
+  QTest::addColumn<bool>("ranked");
+  QTest::addColumn<bool>("member_is_served");
+  QTest::newRow("with the strangers' share") << true << true;
+  QTest::newRow("control: nobody is a stranger") << false << false;
+}
+
+// A stranger asks for as much as it gets, every day of a month. Then a member calls.
+void TestLimitedTransport::strangers_can_not_use_up_the_month() {
+  QFETCH(bool, ranked);
+  QFETCH(bool, member_is_served);
+  testing::MemoryFileEnv files;
+  sim::World clock_of_the_cap;
+  constexpr std::uint64_t limit = 400 * mebi;
+  auto cap = TrafficCap::open(files, "/traffic", limit, clock_of_the_cap.clock().wall_now());
+  QVERIFY(cap.ok());
+  PeerRanks ranks;
+  World w({}, &*cap, ranked ? &ranks : nullptr);
+  const auto channel = w.connect(w.free, 1);
+  QVERIFY(channel.ok());
+  std::uint64_t given = 0;
+  for (int i = 0; i < 400; ++i) {
+    const auto answer = w.call(**channel, mebi);
+    if (answer.ok()) given += wire_bytes(mebi);
+  }
+  ranks.set_members({{id_of(2), PeerRank::Known}});
+  QCOMPARE(w.call(**channel, mebi).ok(), member_is_served);
+  const auto share = static_cast<std::uint64_t>(strangers_month_share * static_cast<double>(limit));
+  QVERIFY2((given <= share + 2 * mebi) == ranked, qPrintable(QString::number(given / mebi) + " MiB"));
+  QVERIFY(given > mebi);
 }
 
 void TestLimitedTransport::the_month_survives_a_restart() {

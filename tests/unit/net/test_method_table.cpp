@@ -9,6 +9,14 @@ using namespace neuroshard::net;
 
 namespace {
 
+// Limits that no test reaches.
+MethodLimits wide() {
+  return MethodLimits(std::make_shared<RequestLimiter>(RequestLimits{1e6, 1e6, 16, 4}, true));
+}
+
+// A method without limits can't be registered.
+static_assert(!std::is_default_constructible_v<MethodLimits>);
+
 struct Node {
   // The code and message of the error, or the answer as text.
   std::string call(std::uint8_t who, Method method, std::size_t bytes = 1) {
@@ -48,6 +56,8 @@ class TestMethodTable : public QObject {
   void each_method_has_its_handler();
   void unknown_methods_are_no_fault();
   void methods_that_share_a_limit_count_together();
+  void bytes_count_in_requests_and_answers();
+  void strangers_share_a_limit_that_members_do_not();
   void long_requests_do_not_reach_the_handler();
   void some_callers_are_not_admitted();
   void a_fault_goes_to_conduct_and_the_answer_to_the_caller();
@@ -58,12 +68,12 @@ class TestMethodTable : public QObject {
 
 void TestMethodTable::each_method_has_its_handler() {
   Node node;
-  const auto one = node.table.add({Method::Ping, Method::Peers}, {}, Node::says("one"));
-  auto other = node.table.add({Method::DialBack}, {}, Node::says("other"));
+  const auto one = node.table.add({Method::Ping, Method::Peers}, wide(), Node::says("one"));
+  auto other = node.table.add({Method::DialBack}, wide(), Node::says("other"));
   QCOMPARE(node.call(1, Method::Ping), std::string("one"));
   QCOMPARE(node.call(1, Method::Peers), std::string("one"));
   QCOMPARE(node.call(1, Method::DialBack), std::string("other"));
-  other = node.table.add({Method::LetIn}, {}, Node::says("third"));
+  other = node.table.add({Method::LetIn}, wide(), Node::says("third"));
   QCOMPARE(node.call(1, Method::LetIn), std::string("third"));
   node.call(1, Method::DialBack);
   QCOMPARE(node.code, ErrorCode::Unsupported);
@@ -78,11 +88,10 @@ void TestMethodTable::unknown_methods_are_no_fault() {
 
 void TestMethodTable::methods_that_share_a_limit_count_together() {
   Node node;
-  MethodLimits limits;
-  limits.calls = std::make_shared<RequestLimiter>(RequestLimits{1, 4, 16, 4}, false);
+  const MethodLimits limits(std::make_shared<RequestLimiter>(RequestLimits{1, 4, 16, 4}, false));
   const auto a = node.table.add({Method::Ping}, limits, Node::says("a"));
   const auto b = node.table.add({Method::Peers}, limits, Node::says("b"));
-  const auto free = node.table.add({Method::DialBack}, {}, Node::says("free"));
+  const auto free = node.table.add({Method::DialBack}, wide(), Node::says("free"));
   for (int i = 0; i < 2; ++i) {
     QCOMPARE(node.call(1, Method::Ping), std::string("a"));
     QCOMPARE(node.call(1, Method::Peers), std::string("b"));
@@ -96,9 +105,51 @@ void TestMethodTable::methods_that_share_a_limit_count_together() {
   QCOMPARE(node.call(1, Method::Peers), std::string("b"));
 }
 
+void TestMethodTable::bytes_count_in_requests_and_answers() {
+  Node node;
+  RequestLimits bytes{1000, 1000, 16, 4};
+  bytes.bytes_per_second = 100;
+  bytes.bytes_burst = 1000;
+  const auto echo =
+      node.table.add({Method::Ping}, MethodLimits(std::make_shared<RequestLimiter>(bytes, false)),
+                     Node::says(std::string(600, 'x')));
+  QCOMPARE(node.call(1, Method::Ping, 300).size(), std::size_t{600});
+  QCOMPARE(node.call(1, Method::Ping, 101), std::string("too many requests; wait a second"));
+  QCOMPARE(node.call(1, Method::Ping, 100).size(), std::size_t{600});  // its answer makes a debt
+  node.clock.advance(std::chrono::seconds(5));
+  QCOMPARE(node.call(1, Method::Ping, 1), std::string("too many requests; wait a second"));
+  node.clock.advance(std::chrono::seconds(2));
+  QCOMPARE(node.call(1, Method::Ping, 1).size(), std::size_t{600});
+}
+
+void TestMethodTable::strangers_share_a_limit_that_members_do_not() {
+  Node node;
+  PeerRanks ranks;
+  constexpr std::uint8_t member = 200;
+  ranks.set_members({{Node::caller(member).id, PeerRank::Voter}});
+  MethodTable table(node.clock, &node.conduct, &ranks);
+  RequestLimits few{1, 4, 1024, 4};
+  few.strangers_factor = 8;
+  MethodLimits limits = wide();
+  limits.of_strangers = std::make_shared<RequestLimiter>(few, false);
+  const auto post = table.add({Method::ChainPost}, limits, Node::says("taken"));
+  const auto served = [&](std::uint8_t who) {
+    bool ok = false;
+    table.on_call(Node::caller(who), Method::ChainPost, Bytes(1),
+                  [&](const Expected<Bytes>& answer) { ok = answer.ok(); });
+    return ok;
+  };
+  int strangers = 0, members = 0;
+  for (int i = 0; i < 10; ++i)
+    for (std::uint8_t who = 1; who < 100; ++who) strangers += served(who);
+  for (int i = 0; i < 100; ++i) members += served(member);
+  QCOMPARE(strangers, 32);  // of 990: eight times what one may have
+  QCOMPARE(members, 100);
+}
+
 void TestMethodTable::long_requests_do_not_reach_the_handler() {
   Node node;
-  MethodLimits limits;
+  MethodLimits limits = wide();
   limits.request_bytes = 64;
   const auto ping = node.table.add({Method::Ping}, limits, Node::says("ping"));
   QCOMPARE(node.call(1, Method::Ping, 64), std::string("ping"));
@@ -109,7 +160,7 @@ void TestMethodTable::long_requests_do_not_reach_the_handler() {
 
 void TestMethodTable::some_callers_are_not_admitted() {
   Node node;
-  MethodLimits limits;
+  MethodLimits limits = wide();
   limits.admit = [](const Caller& from) -> Expected<void> {
     if (from.id == Node::caller(1).id) return {};
     return make_error(ErrorCode::Denied, "members only");
@@ -123,12 +174,12 @@ void TestMethodTable::some_callers_are_not_admitted() {
 void TestMethodTable::a_fault_goes_to_conduct_and_the_answer_to_the_caller() {
   Node node;
   const auto malformed =
-      node.table.add({Method::Ping}, {}, [](const Caller&, Method, ByteSpan, const Reply& reply) {
+      node.table.add({Method::Ping}, wide(), [](const Caller&, Method, ByteSpan, const Reply& reply) {
         reply({make_error(ErrorCode::Corrupt, "unreadable"), Fault::Malformed});
       });
   // An answer that is no error may prove a fault, too: a vote with a bad signature gets its verdict.
   const auto judged =
-      node.table.add({Method::ChainPost}, {}, [](const Caller&, Method, ByteSpan, const Reply& reply) {
+      node.table.add({Method::ChainPost}, wide(), [](const Caller&, Method, ByteSpan, const Reply& reply) {
         reply({Bytes{'b', 'a', 'd'}, Fault::BadSignature});
       });
   QCOMPARE(node.call(1, Method::Ping), std::string("unreadable"));
@@ -137,7 +188,7 @@ void TestMethodTable::a_fault_goes_to_conduct_and_the_answer_to_the_caller() {
   QCOMPARE(node.conduct.faults(Fault::BadSignature), std::uint64_t{1});
   MethodTable uncounted(node.clock, nullptr);
   const auto same =
-      uncounted.add({Method::Ping}, {}, [](const Caller&, Method, ByteSpan, const Reply& reply) {
+      uncounted.add({Method::Ping}, wide(), [](const Caller&, Method, ByteSpan, const Reply& reply) {
         reply({make_error(ErrorCode::Corrupt, "unreadable"), Fault::Malformed});
       });
   bool answered = false;
@@ -149,7 +200,7 @@ void TestMethodTable::an_answer_may_come_later() {
   Node node;
   Reply kept;
   const auto slow = node.table.add(
-      {Method::Ping}, {}, [&](const Caller&, Method, ByteSpan, const Reply& reply) { kept = reply; });
+      {Method::Ping}, wide(), [&](const Caller&, Method, ByteSpan, const Reply& reply) { kept = reply; });
   std::optional<Expected<Bytes>> heard;
   node.table.on_call(Node::caller(1), Method::Ping, {}, [&](Expected<Bytes> answer) { heard = answer; });
   QVERIFY(!heard);
@@ -162,11 +213,11 @@ void TestMethodTable::a_handler_may_end_its_own_registration() {
   Node node;
   MethodTable::Registration once;
   const std::string text(100, 'x');
-  once =
-      node.table.add({Method::Ping}, {}, [&once, text](const Caller&, Method, ByteSpan, const Reply& reply) {
-        once.end();
-        reply(Bytes(text.begin(), text.end()));
-      });
+  once = node.table.add({Method::Ping}, wide(),
+                        [&once, text](const Caller&, Method, ByteSpan, const Reply& reply) {
+                          once.end();
+                          reply(Bytes(text.begin(), text.end()));
+                        });
   QCOMPARE(node.call(1, Method::Ping), text);
   node.call(1, Method::Ping);
   QCOMPARE(node.code, ErrorCode::Unsupported);
@@ -177,7 +228,7 @@ void TestMethodTable::a_registration_may_outlive_the_table() {
   MethodTable::Registration kept;
   {
     MethodTable table(clock, nullptr);
-    kept = table.add({Method::Ping}, {}, Node::says("ping"));
+    kept = table.add({Method::Ping}, wide(), Node::says("ping"));
   }
   kept.end();
 }

@@ -35,6 +35,8 @@ class TestTrafficCap : public QObject {
   void a_new_month_starts_at_zero();
   void a_clock_set_back_keeps_the_count();
   void the_limit_ends();
+  void strangers_get_their_share_day_by_day();
+  void a_file_without_strangers_counts_none();
   void a_damaged_file_is_an_error_that_says_what_to_do();
   void a_full_disk_does_not_lose_the_count_in_memory();
 
@@ -103,6 +105,37 @@ void TestTrafficCap::the_limit_ends() {
   QCOMPARE(cap.left(now), mebi);
   cap.set_limit(0);
   QCOMPARE(cap.left(now), std::numeric_limits<std::uint64_t>::max());
+}
+
+void TestTrafficCap::strangers_get_their_share_day_by_day() {
+  constexpr double share = 0.2;
+  const WallTime first = day(2026, 11, 1), tenth = day(2026, 11, 10);
+  {
+    TrafficCap cap = open(*files_, 3000 * mebi, first);
+    QCOMPARE(cap.left_to_strangers(share, first), 20 * mebi);
+    QCOMPARE(cap.left_to_strangers(share, tenth), 200 * mebi);
+    cap.count_strangers(150 * mebi, tenth);
+    QVERIFY(cap.save(tenth).ok());
+  }
+  TrafficCap cap = open(*files_, 3000 * mebi, tenth);
+  QCOMPARE(cap.left_to_strangers(share, tenth), 50 * mebi);
+  cap.count_strangers(60 * mebi, tenth);
+  QCOMPARE(cap.left_to_strangers(share, tenth), 0u);
+  QCOMPARE(cap.left_to_strangers(share, day(2026, 11, 11)), 10 * mebi);
+  QCOMPARE(cap.left_to_strangers(share, day(2026, 12, 31)), 600 * mebi);
+  TrafficCap free = open(*files_, 0, tenth);
+  QVERIFY(free.left_to_strangers(share, tenth) > 1000u * 1000 * mebi);
+}
+
+void TestTrafficCap::a_file_without_strangers_counts_none() {
+  const WallTime now = day(2026, 11, 30);
+  Bytes old{'N', 'S', 'T', 'C'};
+  append_le(old, std::int32_t{12 * 2026 + 10});
+  append_le(old, std::uint64_t{5000});
+  QVERIFY(storage::write_file_atomic(*files_, path, old).ok());
+  TrafficCap cap = open(*files_, 100 * mebi, now);
+  QCOMPARE(cap.used(now), 5000u);
+  QCOMPARE(cap.left_to_strangers(0.2, now), 20 * mebi);
 }
 
 void TestTrafficCap::a_damaged_file_is_an_error_that_says_what_to_do() {

@@ -76,14 +76,17 @@ class PeerPair {
 
 class GrpcPair final : public PeerPair {
  public:
-  GrpcPair() {
+  explicit GrpcPair(const rpc::RpcLimits& limits = {}) {
     rpc::RpcOptions options;
+    options.limits = limits;
     options.hello = hello_of_network(7);
     a_ = rpc::make_grpc_transport({key_a, executor_, clock_, bans_, refusals_a}, options).value();
     options.listen = platform::Endpoint{platform::IpAddress::v4(127, 0, 0, 1), 0};
-    options.limits.message_patience = std::chrono::milliseconds(700);
-    b_ =
-        rpc::make_grpc_transport({key_b, executor_, clock_, bans_b, refusals_b, &conduct_b}, options).value();
+    if (limits.message_patience == rpc::RpcLimits().message_patience)
+      options.limits.message_patience = std::chrono::milliseconds(700);
+    b_ = rpc::make_grpc_transport(
+             {key_b, executor_, clock_, bans_b, refusals_b, &conduct_b, nullptr, &ranks_of_b}, options)
+             .value();
     b_->serve(&service);
   }
   net::PeerTransport& a() override { return *a_; }
@@ -96,6 +99,7 @@ class GrpcPair final : public PeerPair {
 
   SystemClock clock_;
   net::BanList bans_{clock_}, bans_b{clock_};
+  net::PeerRanks ranks_of_b;
   net::Conduct conduct_b{bans_b, clock_, true};
   PumpExecutor executor_;
 

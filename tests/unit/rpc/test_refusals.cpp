@@ -1,10 +1,5 @@
 // A node's refusals, over the loopback interface, each with its reason and counted; and that an honest peer
 // is served all the while.
-#include <grpcpp/create_channel.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/security/credentials.h>
-#include <grpcpp/security/tls_certificate_provider.h>
-#include <grpcpp/security/tls_credentials_options.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -12,11 +7,8 @@
 #include <QTcpSocket>
 #include <QtTest>
 
-#include "core/crypto/certificate.h"
-#include "core/rpc/detail/grpc_process.h"
-#include "core/rpc/detail/wire.h"
 #include "tests/support/test_main.h"
-#include "tests/unit/rpc/peer_pair.h"
+#include "tests/unit/rpc/free_client.h"
 
 using namespace neuroshard;
 using namespace neuroshard::testing;
@@ -25,10 +17,6 @@ namespace wire = neuroshard::rpc::detail;
 namespace {
 
 constexpr auto method = static_cast<net::Method>(60'000);
-
-struct Pem {
-  std::string certificate, key;
-};
 
 std::string take(BIO* text) {
   char* data = nullptr;
@@ -54,58 +42,6 @@ Pem foreign(EVP_PKEY* key, long from, long until) {
   X509_free(certificate);
   EVP_PKEY_free(key);
   return {take(text), take(key_text)};
-}
-
-Pem pem_of(const crypto::KeyPair& key) {
-  auto pair = crypto::make_certificate(key, SystemClock().wall_now()).value();
-  return {pair.certificate, std::string(pair.key.text())};
-}
-
-// A client that keeps to none of our rules but those a test leaves in place.
-struct Client {
-  Client(const platform::Endpoint& to, const std::optional<Pem>& shown) {
-    wire::prepare_grpc();
-    grpc::experimental::TlsChannelCredentialsOptions tls;
-    if (shown) {
-      tls.set_certificate_provider(std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
-          std::vector<grpc::experimental::IdentityKeyCertPair>{{shown->key, shown->certificate}}));
-      tls.watch_identity_key_cert_pairs();
-    }
-    tls.set_verify_server_certs(false);
-    tls.set_check_call_host(false);
-    tls.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-    arguments.SetMaxSendMessageSize(-1);
-    stub = std::make_unique<grpc::GenericStub>(
-        grpc::CreateCustomChannel(wire::target_of(to), grpc::experimental::TlsCredentials(tls), arguments));
-  }
-
-  grpc::Status call(GrpcPair& pair, const char* path, const std::optional<std::string>& hello,
-                    std::size_t size, std::uint32_t called = 60'000) {
-    grpc::ClientContext context;
-    context.set_deadline(wire::after(std::chrono::seconds(10)));
-    if (hello) context.AddMetadata(wire::hello_key, *hello);
-    peer::v1::CallRequest message;
-    message.set_method(called);
-    message.set_body(std::string(size, 'x'));
-    grpc::ByteBuffer request = wire::to_buffer(message), reply;
-    std::atomic<bool> done{false};
-    grpc::Status result;
-    stub->UnaryCall(&context, path, {}, &request, &reply, [&](const grpc::Status& status) {
-      result = status;
-      done = true;
-    });
-    pair.run_until([&] { return done.load(); });
-    return result;
-  }
-
-  std::unique_ptr<grpc::GenericStub> stub;
-};
-
-std::string good_hello() {
-  return wire::encode_hello(hello_of_network(7));
 }
 
 bool served(GrpcPair& pair, net::PeerChannel& channel) {
@@ -344,18 +280,8 @@ void TestRefusals::slow_hello() {
 void TestRefusals::slow_request() {
   GrpcPair pair;
   Client client(pair.answering().endpoint(), pem_of(key_of(9)));
-  struct Silent final : grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
-    void OnDone(const grpc::Status& status) override {
-      result = status;
-      done = true;
-    }
-    grpc::Status result;
-    std::atomic<bool> done{false};
-  } silent;
-  grpc::ClientContext context;
-  context.AddMetadata(wire::hello_key, good_hello());
-  client.stub->PrepareBidiStreamingCall(&context, wire::call_path, {}, &silent);
-  silent.StartCall();
+  SilentCall silent;
+  silent.begin(client);
   QVERIFY(pair.run_until([&] { return silent.done.load(); }));
   QCOMPARE(silent.result.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   QCOMPARE(pair.refusals_b.of(net::Refusal::TooSlow), 1u);

@@ -75,7 +75,10 @@ void TestLine::records_say_how_fast_a_line_is() {
   Host& giver = village.add({&tracker});
   Host& taker = village.add({&tracker});
   const auto serves = giver.member->methods().add(
-      {net::Method::ContentPiece}, {},
+      {net::Method::ContentPiece},
+      net::MethodLimits(std::make_shared<net::RequestLimiter>(
+          net::RequestLimits{.per_second = 1e6, .burst = 1e6, .bytes_per_second = 1e12, .bytes_burst = 1e12},
+          true)),
       [](const net::Caller&, net::Method, ByteSpan, const net::Reply& reply) { reply(Bytes(piece)); });
   const auto record = [&](const Host& of, const Host& at) {
     return at.member->book().find(of.id, village.world.clock().wall_now());

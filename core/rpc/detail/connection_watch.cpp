@@ -1,0 +1,146 @@
+#include "core/rpc/detail/connection_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/net/prefix_group.h"
+
+namespace neuroshard::rpc::detail {
+namespace {
+
+// What a call has on the line beside its body: headers, their TLS records, the frames that acknowledge the answer.
+constexpr std::uint64_t call_overhead = 2048;
+// What a call costs that is given up: a cancelled call takes about as much memory for a moment.
+constexpr std::uint64_t call_charge = 4u << 10;
+constexpr std::uint64_t handshake_and_greeting = 8u << 10;
+constexpr std::uint64_t tls_and_frames_divisor = 64;  // of a body
+constexpr std::uint64_t message_frames = 64;          // of a message of a stream
+// Calls are shorter than what they earn; so much of the rest is kept.
+constexpr std::uint64_t most_in_advance = 64u << 10;
+
+}  // namespace
+
+void ConnectionWatch::Level::add(double more, double per_second, MonotonicTime now) {
+  bytes = std::max(0.0, bytes - per_second * std::max(0.0, to_seconds(now - at))) + more;
+  bytes = std::max(0.0, bytes);
+  at = now;
+}
+
+bool ConnectionWatch::started(const platform::Endpoint& remote, net::PeerRank rank, MonotonicTime now) {
+  const std::lock_guard lock(mutex_);
+  Connection& connection = connections_[remote];
+  connection.rank = rank;
+  connection.charged += call_charge;
+  connection.unanswered.add(1, limits_.given_up_per_second, now);
+  return connection.unanswered.bytes <= limits_.given_up_burst;
+}
+
+void ConnectionWatch::answered(const platform::Endpoint& remote, net::PeerRank rank, std::size_t bytes,
+                               MonotonicTime now) {
+  const std::lock_guard lock(mutex_);
+  Connection& connection = connections_[remote];
+  connection.rank = rank;
+  connection.earned += bytes + bytes / tls_and_frames_divisor + call_overhead + call_charge;
+  connection.unanswered.add(-1, limits_.given_up_per_second, now);
+  connection.answered = now;
+}
+
+void ConnectionWatch::streamed(const platform::Endpoint& remote, std::size_t bytes, MonotonicTime now) {
+  const std::lock_guard lock(mutex_);
+  Connection& connection = connections_[remote];
+  connection.earned += bytes + bytes / tls_and_frames_divisor + message_frames;
+  connection.answered = now;
+}
+
+void ConnectionWatch::greeted(const platform::Endpoint& remote, net::PeerRank rank, MonotonicTime now) {
+  const std::lock_guard lock(mutex_);
+  Connection& connection = connections_[remote];
+  connection.rank = rank;
+  if (std::exchange(connection.greeted, true)) return;
+  connection.earned += handshake_and_greeting + call_charge;
+  connection.unanswered.add(-1, limits_.given_up_per_second, now);
+  connection.answered = now;
+}
+
+void ConnectionWatch::account(Connection& connection, const platform::OpenConnection& open,
+                              MonotonicTime now) {
+  const std::uint64_t spent = open.received + connection.charged;
+  connection.earned = std::min(connection.earned, spent + most_in_advance);
+  const double unearned = spent > connection.earned ? static_cast<double>(spent - connection.earned) : 0;
+  // Negative when a request that was unearned while it arrived has been answered.
+  const double more = unearned - connection.unearned;
+  connection.unearned = unearned;
+  if (connection.rank == net::PeerRank::Stranger)
+    groups_[net::limit_group(open.remote.ip)].add(more, limits_.unearned_per_second, now);
+  else
+    connection.own.add(more, limits_.unearned_per_second * limits_.known_factor, now);
+}
+
+bool ConnectionWatch::is_too_old(const Connection& connection, const platform::OpenConnection& open,
+                                 MonotonicTime now) const {
+  if (!connection.answered) return now - open.since > limits_.first_call;
+  return connection.rank == net::PeerRank::Stranger && now - *connection.answered > limits_.next_call;
+}
+
+bool ConnectionWatch::has_too_much(const Connection& connection, const platform::OpenConnection& open) const {
+  if (connection.rank != net::PeerRank::Stranger)
+    return connection.own.bytes > limits_.unearned_burst * limits_.known_factor;
+  const auto group = groups_.find(net::limit_group(open.remote.ip));
+  return group != groups_.end() && group->second.bytes > limits_.unearned_burst &&
+         connection.unearned > static_cast<double>(limits_.spared);
+}
+
+std::vector<ConnectionWatch::End> ConnectionWatch::review(const std::vector<platform::OpenConnection>& open,
+                                                          MonotonicTime now, bool memory_is_short) {
+  const std::lock_guard lock(mutex_);
+  std::map<platform::Endpoint, Connection> kept;  // without those that ended before their last call did
+  for (const platform::OpenConnection& one : open) {
+    Connection& connection = kept[one.remote];
+    if (const auto known = connections_.find(one.remote); known != connections_.end())
+      connection = known->second;
+    account(connection, one, now);
+  }
+  connections_ = std::move(kept);
+  std::vector<End> ends;
+  for (const platform::OpenConnection& one : open) {
+    const Connection& connection = connections_[one.remote];
+    if (has_too_much(connection, one))
+      ends.push_back({one.remote, net::Refusal::Unearned});
+    else if (is_too_old(connection, one, now))
+      ends.push_back({one.remote, net::Refusal::NoCalls});
+  }
+  if (memory_is_short) shed(open, ends);
+  forget_levels(now);
+  return ends;
+}
+
+// A quarter of those with the lowest rank, of these first those with the most unearned bytes.
+void ConnectionWatch::shed(const std::vector<platform::OpenConnection>& open, std::vector<End>& ends) const {
+  std::vector<std::pair<const Connection*, platform::Endpoint>> lowest;
+  for (const platform::OpenConnection& one : open) {
+    const Connection& connection = connections_.at(one.remote);
+    if (!lowest.empty() && connection.rank > lowest.front().first->rank) continue;
+    if (!lowest.empty() && connection.rank < lowest.front().first->rank) lowest.clear();
+    lowest.emplace_back(&connection, one.remote);
+  }
+  std::sort(lowest.begin(), lowest.end(),
+            [](const auto& a, const auto& b) { return a.first->unearned > b.first->unearned; });
+  constexpr std::size_t parts = 4;
+  lowest.resize((lowest.size() + parts - 1) / parts);
+  for (const auto& [connection, remote] : lowest) ends.push_back({remote, net::Refusal::MemoryShort});
+}
+
+void ConnectionWatch::ended(const platform::OpenConnection& connection, MonotonicTime now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = connections_.find(connection.remote);
+  if (found == connections_.end()) return;
+  account(found->second, connection, now);
+  connections_.erase(found);
+}
+
+void ConnectionWatch::forget_levels(MonotonicTime now) {
+  for (auto& [group, level] : groups_) level.add(0, limits_.unearned_per_second, now);
+  std::erase_if(groups_, [](const auto& group) { return group.second.bytes == 0; });
+}
+
+}  // namespace neuroshard::rpc::detail

@@ -1,0 +1,264 @@
+// Which connections end, by their bytes and their calls, on a clock of the test.
+#include <QtTest>
+
+#include "core/rpc/detail/connection_watch.h"
+#include "tests/support/test_main.h"
+
+using namespace neuroshard;
+using namespace neuroshard::rpc;
+using namespace neuroshard::rpc::detail;
+using net::PeerRank;
+using net::Refusal;
+
+namespace {
+
+constexpr std::uint64_t kibi = 1024, mebi = 1024 * kibi;
+constexpr Duration second = std::chrono::seconds(1);
+
+struct Door {
+  explicit Door(ConnectionLimits limits = {}) : watch(limits) {}
+
+  std::size_t connect(const char* ip) {
+    open.push_back({{*platform::parse_ip(ip), static_cast<std::uint16_t>(1000 + open.size())}, now, 0});
+    gone.push_back(false);
+    return open.size() - 1;
+  }
+  void receive(std::size_t connection, std::uint64_t bytes) { open[connection].received += bytes; }
+  void greet(std::size_t connection, PeerRank rank = PeerRank::Stranger) {
+    receive(connection, 3 * kibi);
+    QVERIFY(watch.started(open[connection].remote, rank, now));
+    watch.greeted(open[connection].remote, rank, now);
+  }
+  void call(std::size_t connection, std::uint64_t bytes, PeerRank rank = PeerRank::Stranger) {
+    receive(connection, bytes + 600);
+    QVERIFY(watch.started(open[connection].remote, rank, now));
+    watch.answered(open[connection].remote, rank, bytes, now);
+  }
+  // Ends what the watch says, and returns the reasons.
+  std::vector<Refusal> review(bool memory_is_short = false) {
+    std::vector<platform::OpenConnection> living;
+    for (std::size_t i = 0; i < open.size(); ++i)
+      if (!gone[i]) living.push_back(open[i]);
+    std::vector<Refusal> reasons;
+    for (const auto& [remote, reason] : watch.review(living, now, memory_is_short)) {
+      reasons.push_back(reason);
+      for (std::size_t i = 0; i < open.size(); ++i)
+        if (open[i].remote == remote && !gone[i]) {
+          gone[i] = true;
+          watch.ended(open[i], now);
+        }
+    }
+    return reasons;
+  }
+
+  ConnectionWatch watch;
+  MonotonicTime now{};
+  std::vector<platform::OpenConnection> open;
+  std::vector<bool> gone;
+};
+
+}  // namespace
+
+class TestConnectionWatch : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void calls_are_served_for_ever();
+  void streams_run_for_ever();
+  void a_large_request_may_arrive();
+  void frames_without_calls_end_the_connection_data();
+  void frames_without_calls_end_the_connection();
+  void the_neighbours_of_a_flood_stay();
+  void who_comes_back_has_no_new_allowance();
+  void a_second_greeting_is_not_earned();
+  void calls_do_not_pay_for_a_flood();
+  void calls_that_are_given_up_count();
+  void a_connection_without_calls_ends();
+  void strangers_go_first_when_memory_is_short();
+};
+
+void TestConnectionWatch::calls_are_served_for_ever() {
+  Door door;
+  const std::size_t peer = door.connect("1.2.3.4");
+  door.greet(peer);
+  for (int i = 0; i < 10'000; ++i) {
+    door.call(peer, i % 100 == 0 ? mebi : 200);
+    door.now += second / 10;
+    QVERIFY(door.review().empty());
+  }
+}
+
+void TestConnectionWatch::streams_run_for_ever() {
+  Door door;
+  const std::size_t peer = door.connect("1.2.3.4");
+  door.greet(peer);
+  for (int i = 0; i < 10'000; ++i) {
+    door.receive(peer, 257 * kibi);
+    door.watch.streamed(door.open[peer].remote, 256 * kibi, door.now);
+    door.now += second / 20;
+    QVERIFY(door.review().empty());
+  }
+}
+
+void TestConnectionWatch::a_large_request_may_arrive() {
+  Door door;
+  const std::size_t peer = door.connect("1.2.3.4");
+  door.greet(peer);
+  for (int request = 0; request < 20; ++request) {
+    for (int part = 0; part < 16; ++part) {
+      door.receive(peer, 256 * kibi);
+      door.now += second / 4;
+      QVERIFY(door.review().empty());
+    }
+    door.watch.answered(door.open[peer].remote, PeerRank::Stranger, 4 * mebi, door.now);
+  }
+}
+
+void TestConnectionWatch::frames_without_calls_end_the_connection_data() {
+  QTest::addColumn<bool>("limited");
+  QTest::newRow("limited") << true;
+  QTest::newRow("control: as much as one likes") << false;
+}
+
+void TestConnectionWatch::frames_without_calls_end_the_connection() {
+  QFETCH(bool, limited);
+  ConnectionLimits limits;
+  if (!limited) limits.unearned_burst = 1e15;
+  Door door(limits);
+  const std::size_t peer = door.connect("1.2.3.4");
+  door.greet(peer);
+  std::uint64_t read = 0;
+  for (int i = 0; i < 40 && !door.gone[peer]; ++i) {
+    door.receive(peer, 10 * mebi / 4);
+    read += 10 * mebi / 4;
+    door.now += second / 4;
+    const auto reasons = door.review();
+    if (!reasons.empty()) QCOMPARE(reasons, std::vector<Refusal>{Refusal::Unearned});
+  }
+  QCOMPARE(bool(door.gone[peer]), limited);
+  QVERIFY((read <= 15 * mebi) == limited);
+}
+
+void TestConnectionWatch::the_neighbours_of_a_flood_stay() {
+  Door door;
+  const std::size_t neighbour = door.connect("1.2.3.4"), member = door.connect("1.2.3.5"),
+                    other = door.connect("5.6.7.8"), flood = door.connect("1.2.3.99");
+  door.greet(neighbour);
+  door.greet(member, PeerRank::Known);
+  door.greet(other);
+  door.receive(member, 4 * mebi);  // a request on its way
+  door.receive(other, 4 * mebi);
+  door.greet(flood);
+  door.receive(flood, 50 * mebi);
+  door.call(neighbour, 200);
+  QCOMPARE(door.review().size(), std::size_t{1});
+  QVERIFY(door.gone[flood]);
+  for (int i = 0; i < 100; ++i) {
+    door.call(neighbour, 200);
+    door.now += second;
+    QVERIFY(door.review().empty());
+  }
+}
+
+void TestConnectionWatch::who_comes_back_has_no_new_allowance() {
+  Door door;
+  std::uint64_t read = 0;
+  for (int i = 0; i < 60; ++i) {
+    const std::size_t peer = door.connect("2a00:1:2:3::1");
+    while (!door.gone[peer]) {
+      door.receive(peer, 32 * kibi);
+      read += 32 * kibi;
+      door.now += second / 8;
+      door.review();
+    }
+  }
+  const double allowed = ConnectionLimits().unearned_burst +
+                         ConnectionLimits().unearned_per_second * to_seconds(door.now - MonotonicTime{});
+  QVERIFY2(static_cast<double>(read) < allowed + 60 * 128 * kibi, qPrintable(QString::number(read / kibi)));
+}
+
+void TestConnectionWatch::a_second_greeting_is_not_earned() {
+  Door door;
+  const std::size_t peer = door.connect("1.2.3.4");
+  int greetings = 0;
+  for (; greetings < 10'000 && !door.gone[peer]; ++greetings) {
+    door.receive(peer, 400);
+    static_cast<void>(door.watch.started(door.open[peer].remote, PeerRank::Stranger, door.now));
+    door.watch.greeted(door.open[peer].remote, PeerRank::Stranger, door.now);
+    if (greetings % 100 == 0) door.review();
+  }
+  QVERIFY2(greetings < 2500, qPrintable(QString::number(greetings)));
+}
+
+void TestConnectionWatch::calls_do_not_pay_for_a_flood() {
+  Door door;
+  const std::size_t peer = door.connect("1.2.3.4");
+  door.greet(peer);
+  for (int i = 0; i < 600; ++i) {
+    door.call(peer, 100);
+    door.now += second / 10;
+    QVERIFY(door.review().empty());
+  }
+  door.receive(peer, 11 * mebi);  // more than what 600 calls of 2 KiB each would pay, with the burst
+  door.review();
+  QVERIFY(door.gone[peer]);
+}
+
+// As in a rapid reset: some bytes each, but each costs the work of a call.
+void TestConnectionWatch::calls_that_are_given_up_count() {
+  Door door;
+  const std::size_t peer = door.connect("1.2.3.4");
+  door.greet(peer);
+  int begun = 0;
+  while (door.watch.started(door.open[peer].remote, PeerRank::Stranger, door.now)) ++begun;
+  QVERIFY2(begun >= 500 && begun <= 512, qPrintable(QString::number(begun)));
+  door.now += 10 * second;
+  QVERIFY(door.watch.started(door.open[peer].remote, PeerRank::Stranger, door.now));
+  // On eight connections of one group, the bytes that they stand for are too many.
+  std::vector<std::size_t> others;
+  for (int i = 0; i < 8; ++i) others.push_back(door.connect("1.2.3.5"));
+  for (const std::size_t other : others)
+    while (door.watch.started(door.open[other].remote, PeerRank::Stranger, door.now)) continue;
+  door.review();
+  for (const std::size_t other : others) QVERIFY(door.gone[other]);
+}
+
+void TestConnectionWatch::a_connection_without_calls_ends() {
+  Door door;
+  const std::size_t silent = door.connect("1.2.3.4"), greeted = door.connect("1.2.3.5"),
+                    member = door.connect("1.2.3.6");
+  door.greet(greeted);
+  door.greet(member, PeerRank::Known);
+  door.now += 19 * second;
+  QVERIFY(door.review().empty());
+  door.now += 2 * second;
+  QCOMPARE(door.review(), std::vector<Refusal>{Refusal::NoCalls});
+  QVERIFY(door.gone[silent]);
+  door.now += 150 * second;
+  QCOMPARE(door.review(), std::vector<Refusal>{Refusal::NoCalls});
+  QVERIFY(door.gone[greeted] && !door.gone[member]);
+}
+
+void TestConnectionWatch::strangers_go_first_when_memory_is_short() {
+  Door door;
+  std::vector<std::size_t> strangers;
+  for (int i = 0; i < 8; ++i) {
+    strangers.push_back(door.connect(("1.2." + std::to_string(i) + ".4").c_str()));
+    door.greet(strangers.back());
+  }
+  const std::size_t known = door.connect("5.5.5.5"), voter = door.connect("6.6.6.6");
+  door.greet(known, PeerRank::Known);
+  door.greet(voter, PeerRank::Voter);
+  door.receive(strangers[3], mebi);
+  QCOMPARE(door.review(true), (std::vector<Refusal>{Refusal::MemoryShort, Refusal::MemoryShort}));
+  QVERIFY(door.gone[strangers[3]]);
+  int reviews = 1;
+  for (; !door.gone[known] && reviews < 20; ++reviews) door.review(true);
+  for (const std::size_t stranger : strangers) QVERIFY(door.gone[stranger]);
+  QVERIFY(!door.gone[voter]);
+  QVERIFY(reviews > 4);
+  door.review(true);
+  QVERIFY(door.gone[voter]);
+}
+
+NS_TEST(TestConnectionWatch)
+#include "test_connection_watch.moc"
