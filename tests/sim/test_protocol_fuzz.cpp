@@ -226,8 +226,8 @@ void TestProtocolFuzz::chain_and_rounds_hold() {
     }
   }
   const std::uint64_t round = world.round(0);
-  // Founders that said hello and are silent hold up an open start for as long as it waits for them. What a member
-  // said in many views holds up a height for some of them.
+  // An open start waits for founders that said hello and are silent. A member that speaks in many views holds
+  // up a height for some of them.
   const Duration patience = open_start ? std::chrono::hours(1) : std::chrono::minutes(5);
   const MonotonicTime ended = world.world().now();
   const bool goes_on = world.run_to_round(round + 2, patience);
