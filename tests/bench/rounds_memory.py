@@ -40,14 +40,22 @@ class Nodes(rounds_throughput.Nodes):
         for name in self.names():
             self.start_member(name, tracker, *self.training_words())
         self.contribute(self.names())
-        if a.senders:
-            self.wait(lambda now: now[1] >= 1)
+        if not a.senders:
+            return
+        # Meanwhile nobody trains: the anchor that they fetch would be an old one by the time they have it.
+        self.wait(lambda now: now[1] >= 1)
+        for name in self.names():
+            self.call("contribute", "off", "--data-dir", self.path(name))
         sender = os.path.join(os.path.dirname(a.node), "payload_sender")
         for name in self.senders():
             with open(self.path(name + ".out"), "a", encoding="utf-8") as log:
                 self.launch(name, log, sender, str(a.sender_step_ms), self.path(name), self.profile, tracker)
         for name in self.senders():
             self.wait_for(name, "peers")
+        while not all(self.status(name).get("agrees") for name in self.senders()):
+            time.sleep(0.5)
+        for name in self.names():
+            self.call("contribute", "on", "--data-dir", self.path(name))
 
     def everybody(self):
         """All members contributed to the newest round of the first node."""
