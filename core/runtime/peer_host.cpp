@@ -151,8 +151,8 @@ void PeerHost::open_member(const PeerHostOptions& options, std::uint64_t seed) {
   member.port = endpoint_.port;
   member_ = std::make_unique<swarm::Member>(
       swarm::MemberServices{key_, *limited_, *executor_, services_.clock, services_.logger, names_.get(),
-                            router_.get(), tunnels_.get(), relay_.get(), conduct_.get(), line_.get(),
-                             &ranks_, is_on_own_subnet},
+                            router_.get(), tunnels_.get(), relay_.get(), conduct_.get(), line_.get(), &ranks_,
+                            is_on_own_subnet},
       std::move(member), seed);
   transport_->serve(&limited_->serving(member_.get()));
   member_->start();
