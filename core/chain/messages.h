@@ -90,7 +90,7 @@ Bytes encode_item(const ChainItem& item);
 // cache: reads the block of a proposal; null: none.
 Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network, RegistryCache* cache = nullptr);
 
-// What a node with a history does with an item of a caller that is no member. The kind decides: nothing is decoded,
+// How a node with a history treats an item of a caller that is no member. The kind decides: nothing is decoded,
 // no signature is checked.
 enum class StrangerItem : std::uint8_t {
   Read,    // what a newcomer has to say

@@ -30,7 +30,7 @@ class TrafficCap {
   std::uint64_t used(WallTime now);
   // Bytes left this month; the largest value without a limit.
   std::uint64_t left(WallTime now);
-  // What strangers may use until the end of today: their share of the month, day by day, less what they have
+  // The bytes that strangers may use until the end of today: their share of the month, day by day, less what they have
   // used. The largest value without a limit.
   std::uint64_t left_to_strangers(double share, WallTime now);
   void set_limit(std::uint64_t bytes) { limit_ = bytes; }

@@ -333,7 +333,7 @@ void ChainRounds::on_block(const chain::ChainTip& before, const chain::ChainTip&
                                                   name_of(row.row), block->body.result->round));
 }
 
-// What this node keeps for members, it keeps for those of the newest block.
+// The node keeps its reserves for the members of the newest block.
 void ChainRounds::rank_members(const chain::ChainTip& tip) {
   net::PeerRanks::Members ranks;
   for (const std::uint32_t index : tip.registry->active()) {

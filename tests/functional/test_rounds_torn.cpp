@@ -64,7 +64,7 @@ QSet<QString> large_files(qint64 pid, bool of_anchor) {
   return found;
 }
 
-// What the process has written so far.
+// The bytes that the process has written so far.
 qint64 written_by(qint64 pid) {
   QFile io(QString("/proc/%1/io").arg(pid));
   if (!io.open(QIODevice::ReadOnly)) return 0;

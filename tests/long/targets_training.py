@@ -138,7 +138,7 @@ MIDDLE = ["--layers", "6", "--hidden", "512"]     # 19 million
 SEVEN = ["--workers", "1", "--senders", "7"]
 ALONE = ["--workers", "1", "--alone"]
 BF16 = ["--precision", "bf16"]
-# What a part runs, and the gate of its bytes a parameter.
+# The options of a part, and its gate in bytes a parameter.
 MEMORY_RUNS = {
     "alone-fp32": ([*LARGE, *ALONE], 18), "alone-bf16": ([*LARGE, *ALONE, *BF16], None),
     "seven-senders-fp32": ([*LARGE, *SEVEN], 20), "seven-senders-bf16": ([*LARGE, *SEVEN, *BF16], None),

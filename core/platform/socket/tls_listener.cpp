@@ -35,7 +35,7 @@ constexpr std::size_t most_hello = 8u << 10;
 // RFC 8446 §6: an alert record with "fatal, protocol_version".
 constexpr std::array<std::uint8_t, 7> old_tls_alert{21, 3, 3, 0, 2, 2, 70};
 
-// What one line of an Internet provider has at least: an IPv4 address, a /64 of IPv6.
+// The least that one line of an Internet provider has: an IPv4 address, a /64 of IPv6.
 IpAddress line_of(IpAddress address) {
   constexpr std::size_t prefix_bytes = 8;
   if (!address.is_v4()) std::fill(address.bytes.begin() + prefix_bytes, address.bytes.end(), std::uint8_t{0});

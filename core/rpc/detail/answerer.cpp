@@ -20,7 +20,7 @@ class Refusing final : public Reactor {
   void OnDone() override { delete this; }
 };
 
-// What a call has taken of one pool, until gRPC has finished it or it is dropped.
+// The part of one pool that a call has taken, until gRPC has finished it or it is dropped.
 class Place {
  public:
   // Null: there is no room.

@@ -8,9 +8,9 @@
 namespace neuroshard::rpc::detail {
 namespace {
 
-// What a call has on the line beside its body: headers, their TLS records, the frames that acknowledge the answer.
+// The bytes of a call on the line beside its body: headers, their TLS records, the frames that acknowledge the answer.
 constexpr std::uint64_t call_overhead = 2048;
-// What a call costs that is given up: a cancelled call takes about as much memory for a moment.
+// The charge for a call that is given up: a cancelled call takes about as much memory for a moment.
 constexpr std::uint64_t call_charge = 4u << 10;
 constexpr std::uint64_t handshake_and_greeting = 8u << 10;
 constexpr std::uint64_t tls_and_frames_divisor = 64;  // of a body

@@ -1,4 +1,4 @@
-// What a book of nodes keeps when strangers fill it: records by the thousand, from few addresses.
+// A book of nodes that strangers fill keeps what it should: records come by the thousand, from few addresses.
 #include <QtTest>
 
 #include "core/net/node_book.h"
