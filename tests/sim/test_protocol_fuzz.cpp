@@ -276,7 +276,12 @@ void TestProtocolFuzz::leaders_with_changed_blocks() {
   attacked.edits[liar] = nullptr;
 }
 
-// The methods of a member beside the chain, with their limits, as a node registers them.
+// No limit keeps a changed message from its handler.
+net::MethodLimits wide() {
+  return net::MethodLimits(std::make_shared<net::RequestLimiter>(net::RequestLimits{1e6, 1e6, 16, 4}, true));
+}
+
+// The methods of a member beside the chain, as a node registers them.
 struct Services {
   explicit Services(test::Host& host, test::Village& village)
       : gossip({*host.key, host.member->caller(), host.executor, village.world.clock(),
@@ -285,14 +290,15 @@ struct Services {
         content({host.executor, host.executor, village.world.clock(), files, logger}, {}, false) {
     auto& methods = host.member->methods();
     registrations.push_back(
-        methods.add({net::Method::StatusPull}, {},
+        methods.add({net::Method::StatusPull}, wide(),
                     [this](const net::Caller& from, net::Method, ByteSpan request, const net::Reply& reply) {
                       gossip.on_call(from, request, reply);
                     }));
-    registrations.push_back(
-        methods.add({net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece}, {},
-                    [this](const net::Caller& from, net::Method method, ByteSpan request,
-                           const net::Reply& reply) { content.on_call(from, method, request, reply); }));
+    registrations.push_back(methods.add(
+        {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece}, wide(),
+        [this](const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply) {
+          content.on_call(from, method, request, reply);
+        }));
     gossip.set_own({});
     gossip.start();
   }
