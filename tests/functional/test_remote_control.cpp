@@ -68,6 +68,11 @@ void TestRemoteControl::invited_program_steers_until_it_is_taken_back() {
   QVERIFY2(seen.ok(), seen.text().constData());
   QCOMPARE(json_lines(seen.out).value(0)["pid"].toInteger(), node->pid());
   QVERIFY(elsewhere({"contribute", "off"}).ok());
+  const ProcessResult set = elsewhere({"set", "eval_tokens", "8192"});
+  QVERIFY2(set.ok(), set.text().constData());
+  const ProcessResult got = elsewhere({"settings", "get", "eval_tokens"});
+  QVERIFY2(got.ok(), got.text().constData());
+  QCOMPARE(json_lines(got.out).value(0)["value"].toString(), QString("8192"));
   QCOMPARE(json_lines(command({"status"}).out).value(0)["contributing"].toBool(true), false);
   // Commands that work on a directory of this machine say so instead of taking this machine's.
   const ProcessResult train = elsewhere({"train", "--steps", "1"});
@@ -100,10 +105,10 @@ void TestRemoteControl::invited_program_looks_only() {
   const auto node = run();
   const ProcessResult seen = elsewhere({"status"});
   QVERIFY2(seen.ok(), seen.text().constData());
-  for (const QStringList& words : {QStringList{"contribute", "off"}, QStringList{"stop"},
-                                   QStringList{"settings", "set", "cpu_threads", "1"}}) {
+  for (const QStringList& words :
+       {QStringList{"contribute", "off"}, QStringList{"stop"}, QStringList{"set", "cpu_threads", "1"}}) {
     const ProcessResult denied = elsewhere(words);
-    QCOMPARE(denied.exit_code, 77);
+    QVERIFY2(denied.exit_code == 77, denied.text().constData());
     QVERIFY2(denied.err.contains("--scope steer"), denied.text().constData());
   }
   QVERIFY(command({"control", "revoke", "all"}).ok());

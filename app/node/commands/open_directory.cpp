@@ -105,7 +105,7 @@ Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode 
     return make_error(
         ErrorCode::InvalidArgument,
         "this command requires a data directory of this machine; --control-file works with status, "
-        "contribute, snooze, finish, stop, set, logs, generate and checkpoint");
+        "contribute, snooze, finish, stop, set, settings, logs, generate and checkpoint");
   }
   config::DataDirectoryOptions options;
   NS_ASSIGN_OR_RETURN(options.path, data_directory_path(context));

@@ -67,12 +67,16 @@ Expected<AllShown> ask_settings(CoreClient& client) {
 // Reads the settings of the directory or of the core that runs on it. Without a directory these are the
 // defaults, so that the table can be read before the first run.
 Expected<AllShown> read_settings(CommandContext& context) {
+  const auto in_core = [&]() -> Expected<AllShown> {
+    NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
+    return ask_settings(*client);
+  };
+  if (!context.control_file.empty()) return in_core();
   Settings settings;
   if (auto opened = open_data_directory(context, OpenMode::Existing); opened.ok()) {
     settings = opened->directory->settings();
   } else if (opened.error().code == ErrorCode::Busy) {
-    NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
-    return ask_settings(*client);
+    return in_core();
   } else if (opened.error().code == ErrorCode::NotFound) {
     NS_ASSIGN_OR_RETURN(
         const auto profile,
@@ -132,10 +136,14 @@ Expected<void> change_setting(const std::string& name, const std::string* text, 
   if (text != nullptr) {
     NS_ASSIGN_OR_RETURN(value, config::parse_setting(id, *text));
   }
+  const auto in_core = [&] {
+    return change_in_core(id, text != nullptr ? *text : std::string(), context);  // empty: the default
+  };
+  if (!context.control_file.empty()) return in_core();
   const auto opened = open_data_directory(context, OpenMode::Create);
   if (!opened.ok()) {
     if (opened.error().code != ErrorCode::Busy) return opened.error();
-    return change_in_core(id, text != nullptr ? *text : std::string(), context);  // empty: the default
+    return in_core();
   }
   config::DataDirectory& directory = *opened->directory;
   NS_RETURN_IF_ERROR(text != nullptr ? directory.set_setting(id, value) : directory.clear_setting(id));
