@@ -1,5 +1,7 @@
 #include "core/net/dial_gate.h"
 
+#include <algorithm>
+
 #include "core/base/bytes.h"
 #include "core/net/address_group.h"
 #include "core/platform/socket/subnet.h"
@@ -18,7 +20,18 @@ DialGate::DialGate(DialRules rules, const Clock& clock, std::uint64_t seed, Dial
       groups_(limits.buckets,
               TokenBucket(limits.group_per_second, limits.group_burst, clock.monotonic_now())) {}
 
+void DialGate::name(const Endpoint& at) {
+  if (is_named(at)) return;
+  if (named_.size() == most_named) named_.pop_front();
+  named_.push_back(at);
+}
+
+bool DialGate::is_named(const Endpoint& at) const {
+  return std::find(named_.begin(), named_.end(), at) != named_.end();
+}
+
 Expected<void> DialGate::check(const Endpoint& at) const {
+  if (is_named(at)) return {};
   const auto denied = [](const char* why) { return make_error(ErrorCode::Denied, why); };
   if (!platform::is_unicast(at.ip)) return denied("that address is not one of a single computer");
   if (rules_.one_lan) return {};
@@ -53,7 +66,7 @@ TokenBucket* DialGate::of_group(const IpAddress& ip) {
 
 Expected<void> DialGate::admit(const Endpoint& at, int dials) {
   NS_RETURN_IF_ERROR(check(at));
-  if (rules_.one_lan) return {};
+  if (rules_.one_lan || is_named(at)) return {};
   const MonotonicTime now = clock_.monotonic_now();
   TokenBucket& address = of_address(at.ip);
   TokenBucket* const group = of_group(at.ip);
@@ -68,7 +81,7 @@ Expected<void> DialGate::admit(const Endpoint& at, int dials) {
 }
 
 void DialGate::answered(const Endpoint& at, int dials) {
-  if (rules_.one_lan) return;
+  if (rules_.one_lan || is_named(at)) return;
   of_address(at.ip).give_back(dials);
   if (TokenBucket* const group = of_group(at.ip)) group->give_back(dials);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <vector>
 
@@ -33,6 +34,9 @@ class DialGate {
   // clock outlives it.  Threads: one.
   DialGate(DialRules rules, const Clock& clock, std::uint64_t seed, DialLimits limits = {});
 
+  // The user's configuration names this endpoint, so it passes, also where other nodes name it: as the relay of a
+  // node, for example. The newest `most_named` are kept.
+  void name(const platform::Endpoint& at);
   // Denied: another node's word is not enough to dial there; the message says why.
   Expected<void> check(const platform::Endpoint& at) const;
   // Checks, and counts these dials. Denied, Exhausted.
@@ -41,6 +45,9 @@ class DialGate {
   void answered(const platform::Endpoint& at, int dials = 1);
 
  private:
+  static constexpr std::size_t most_named = 64;
+
+  bool is_named(const platform::Endpoint& at) const;
   std::size_t place(std::uint64_t high, std::uint64_t low) const;
   TokenBucket& of_address(const platform::IpAddress& ip);
   TokenBucket* of_group(const platform::IpAddress& ip);
@@ -50,6 +57,7 @@ class DialGate {
   const std::uint64_t seed_;
   // Tables of fixed size: an attacker that names many addresses resets no bucket.
   std::vector<TokenBucket> addresses_, groups_;
+  std::deque<platform::Endpoint> named_;
 };
 
 }  // namespace neuroshard::net

@@ -195,6 +195,7 @@ void PathTransport::connect(const net::Dial& to, Duration deadline, Connected do
 }
 
 void PathTransport::connect_given(const net::Dial& to, Duration deadline, Connected done) {
+  if (gate_ != nullptr) gate_->name(to.endpoint);
   connect_by_way(to, deadline, /*counted=*/false, std::move(done));
 }
 

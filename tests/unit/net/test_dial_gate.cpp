@@ -21,6 +21,7 @@ class TestDialGate : public QObject {
   void one_address_group_gets_few_dials();
   void nodes_that_answer_are_not_counted();
   void many_addresses_reset_nothing();
+  void an_endpoint_of_the_configuration_passes();
 
  private:
   static platform::Endpoint endpoint(const char* text) { return platform::parse_endpoint(text).value(); }
@@ -112,6 +113,21 @@ void TestDialGate::many_addresses_reset_nothing() {
                                     static_cast<std::uint8_t>(i)),
                       9000});
   QVERIFY(!gate.admit(victim).ok());
+}
+
+void TestDialGate::an_endpoint_of_the_configuration_passes() {
+  const platform::Endpoint tracker = endpoint("11.2.3.4:443"), other = endpoint("11.2.3.4:80");
+  DialGate gate({false}, clock_, 1);
+  QVERIFY(!gate.check(tracker).ok());
+  gate.name(tracker);
+  for (int i = 0; i < 1000; ++i) QVERIFY(gate.admit(tracker).ok());
+  QVERIFY(!gate.check(other).ok());
+  for (int i = 0; i < 64; ++i) {
+    platform::Endpoint next = endpoint("11.2.3.5:443");
+    next.port = static_cast<std::uint16_t>(100 + i);
+    gate.name(next);
+  }
+  QVERIFY(!gate.check(tracker).ok());  // the newest are kept
 }
 
 NS_TEST(TestDialGate)
