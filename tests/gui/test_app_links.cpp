@@ -60,10 +60,10 @@ void TestAppLinks::an_invitation_to_a_network_waits_for_a_yes() {
   const QString asked = hand_over(link, "");
   QVERIFY2(!asked.contains("A round of"), qPrintable(asked));
   const QString of_rounds = hand_over(invitation({"--h", "20"}), "");
-  QVERIFY2(
-      of_rounds.contains(QRegularExpression("A round of 4 members: at most [0-9.]+ MiB written to the disk, "
-                                            "[0-9.]+ MiB sent, [0-9.]+ MiB received")),
-      qPrintable(of_rounds));
+  QVERIFY2(of_rounds.contains(
+               QRegularExpression("A round of 4 members: at most [0-9.]+.[KMG]iB written to the disk, "
+                                  "[0-9.]+.[KMG]iB sent, [0-9.]+.[KMG]iB received")),
+           qPrintable(of_rounds));
   QVERIFY2(asked.contains("invited") && asked.contains(fixture_->data() + "-invited"), qPrintable(asked));
   // Nothing was made, and the core that runs goes on.
   QVERIFY(!QFileInfo::exists(fixture_->data() + "-invited"));
