@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/support/stranger_host.h"
+
 namespace neuroshard::test {
 namespace {
 
@@ -15,12 +17,7 @@ constexpr std::uint64_t calls_of_a_stream = 50;  // one in so many messages goes
 Expected<std::unique_ptr<FuzzClient>> FuzzClient::start(FuzzRun& run,
                                                         const runtime::RuntimeServices& services,
                                                         Options options) {
-  runtime::PeerHostOptions host;
-  host.member = false;
-  host.swarm.network_id = run.pool.network();
-  host.swarm.one_lan = true;
-  NS_ASSIGN_OR_RETURN(auto started, runtime::PeerHost::start(crypto::KeyPair::generate(services.entropy),
-                                                             services, std::move(host)));
+  NS_ASSIGN_OR_RETURN(auto started, start_stranger_host(run.pool.network(), services));
   std::unique_ptr<FuzzClient> client(new FuzzClient(run, std::move(started), std::move(options)));
   if (client->connect()) client->host_->run([&] { client->pump(); });
   return client;

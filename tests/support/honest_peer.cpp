@@ -1,6 +1,7 @@
 #include "tests/support/honest_peer.h"
 
 #include "core/chain/messages.h"
+#include "tests/support/stranger_host.h"
 
 namespace neuroshard::test {
 namespace {
@@ -13,12 +14,7 @@ constexpr std::size_t most_answer = 1u << 20;
 Expected<std::unique_ptr<HonestPeer>> HonestPeer::start(FuzzRun& run,
                                                         const runtime::RuntimeServices& services,
                                                         const net::Dial& to) {
-  runtime::PeerHostOptions host;
-  host.member = false;
-  host.swarm.network_id = run.pool.network();
-  host.swarm.one_lan = true;
-  NS_ASSIGN_OR_RETURN(auto started, runtime::PeerHost::start(crypto::KeyPair::generate(services.entropy),
-                                                             services, std::move(host)));
+  NS_ASSIGN_OR_RETURN(auto started, start_stranger_host(run.pool.network(), services));
   return std::unique_ptr<HonestPeer>(new HonestPeer(run, std::move(started), to));
 }
 
