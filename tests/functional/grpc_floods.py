@@ -36,9 +36,6 @@ OPEN_CALLS = 32
 
 MOST_MEMORY_MIB = 450  # without the limits 588 in three seconds, and more with each second
 LEAST_SERVED = 0.9
-# gRPC 1.51 keeps the memory of a call that was reset until one of its threads comes to it, and the flood takes all
-# processors. Nothing of this program bounds that yet (docs/protocol/peers.md, "What remains"): the node has to live.
-UNBOUNDED = ("rapid_reset",)
 
 
 def frame(kind, flags, stream, payload=b""):
@@ -407,11 +404,12 @@ def run_attack(program, name, seconds):
             node.stop()
 
 
-def faults(figures):
+def faults(figures, missed=()):
+    """missed: attacks whose gates are known not to hold (docs/protocol/peers.md, "What remains"); the node has to live."""
     if not figures["alive"]:
         return ["the node has ended"]
     found = []
-    if figures["attack"] in UNBOUNDED:
+    if figures["attack"] in missed:
         return found
     if figures["memory_mib"] > MOST_MEMORY_MIB:
         found.append(f"the node has taken {figures['memory_mib']} MiB")
@@ -428,6 +426,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--only", action="append", choices=["none", *ATTACKS])
+    parser.add_argument("--missed", action="append", default=[], choices=list(ATTACKS), help="its gates are not checked")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     multiprocessing.set_start_method("fork")
@@ -436,7 +435,7 @@ def main():
         figures = run_attack(os.path.abspath(options.program), name, options.seconds)
         rows.append(figures)
         print(json.dumps(figures), flush=True)
-        found = faults(figures)
+        found = faults(figures, options.missed)
         wrong += [f"{name}: {fault}" for fault in found if not options.report or not figures["alive"]]
     print(json.dumps({"attacks": rows, "faults": wrong}))
     if wrong:
