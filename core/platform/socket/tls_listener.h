@@ -58,7 +58,7 @@ class TlsListener {
     // Asked when the ClientHello is there in full, before it is handed on; none: everybody may.
     std::function<bool(const IpAddress&)> may_greet = nullptr;
     std::function<void(ShownOut, const IpAddress&)> shown_out;
-    std::function<void(const OpenConnection&)> ended;  // one that was handed on; none: nobody is told
+    std::function<void(const OpenConnection&)> ended;  // one that was handed on; may be empty
     std::function<void()> tick;                        // about ten times a second
   };
   // Blocks until stop(). A place is free again when either side has shut the connection down.  Threads: one
