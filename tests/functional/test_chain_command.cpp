@@ -4,6 +4,7 @@
 
 #include "tests/support/rounds_run.h"
 #include "tests/support/test_main.h"
+#include "tests/support/until.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -83,7 +84,7 @@ void TestChainCommand::going_on_is_refused_while_the_other_answers() {
 void TestChainCommand::one_goes_on_without_the_other() {
   run_.node("b").kill_now();
   const auto needs_person = [this] { return seen("a")["outlook"].toString() == "needs_a_person"; };
-  QTRY_VERIFY_WITH_TIMEOUT(needs_person(), RoundsRun::patience_ms);
+  QVERIFY(neuroshard::testing::seen_once(needs_person, RoundsRun::patience_ms));
   const int before = run_.round("a");
   QTest::qWait(3000);
   QVERIFY(run_.round("a") <= before + 1);  // a round that was closed may still end

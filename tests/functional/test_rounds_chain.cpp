@@ -4,6 +4,7 @@
 
 #include "tests/support/rounds_run.h"
 #include "tests/support/test_main.h"
+#include "tests/support/until.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -75,7 +76,7 @@ void TestRoundsChain::a_later_node_follows() {
     const QJsonObject seen = run_.rounds("d");
     return seen["member"].toBool() && seen["agrees"].toBool();
   };
-  QTRY_VERIFY_WITH_TIMEOUT(follows(), RoundsRun::patience_ms);
+  QVERIFY(neuroshard::testing::seen_once(follows, RoundsRun::patience_ms));
 }
 
 void TestRoundsChain::one_that_stops_is_not_waited_for() {

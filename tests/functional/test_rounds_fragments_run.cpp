@@ -7,6 +7,7 @@
 
 #include "tests/support/rounds_run.h"
 #include "tests/support/test_main.h"
+#include "tests/support/until.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -60,9 +61,13 @@ class TestRoundsFragmentsRun : public QObject {
   // One training: the loss falls, and every node says the same of all fragments together.
   void the_status_speaks_of_the_whole_model() {
     const double begun = std::log(300.0);  // of a model that knows nothing of its vocabulary
-    const auto global = [this] { return run_.rounds("a")["global"].toObject(); };
-    QTRY_VERIFY_WITH_TIMEOUT(global()["hash_agreement_rate"].toDouble() == 1.0, RoundsRun::patience_ms);
-    const double loss = global()["global_avg_loss"].toDouble();
+    QJsonObject global;
+    const auto all_agree = [&] {
+      global = run_.rounds("a")["global"].toObject();
+      return global["hash_agreement_rate"].toDouble() == 1.0;
+    };
+    QVERIFY(neuroshard::testing::seen_once(all_agree, RoundsRun::patience_ms));
+    const double loss = global["global_avg_loss"].toDouble();
     QVERIFY2(loss > 0 && loss < 0.8 * begun, QByteArray::number(loss).constData());
     const ProcessResult said = run_node({"status", "--rounds", "--json", "--data-dir", run_.path("a")});
     const QJsonArray rounds = json_lines(said.out).value(1)["rounds"].toArray();

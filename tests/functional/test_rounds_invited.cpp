@@ -5,6 +5,7 @@
 #include "core/config/invite_link.h"
 #include "tests/support/rounds_run.h"
 #include "tests/support/test_main.h"
+#include "tests/support/until.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -65,7 +66,7 @@ void TestRoundsInvited::a_link_with_another_first_block_leads_nowhere() {
 void TestRoundsInvited::a_friend_becomes_a_voter_by_a_link() {
   run_.launch_invited("friend", link_);
   QCOMPARE(run_.joined("friend"), QByteArray());
-  QTRY_VERIFY_WITH_TIMEOUT(votes("friend"), RoundsRun::patience_ms);
+  QVERIFY(neuroshard::testing::seen_once([this] { return votes("friend"); }, RoundsRun::patience_ms));
   QVERIFY(run_.round("founder") > 1);
 }
 
@@ -78,7 +79,7 @@ void TestRoundsInvited::a_link_without_a_vote_makes_a_candidate() {
     const QJsonObject seen = run_.rounds("guest");
     return seen["member"].toBool() && seen["agrees"].toBool() && seen["members"].toInt() == 3;
   };
-  QTRY_VERIFY_WITH_TIMEOUT(follows(), RoundsRun::patience_ms);
+  QVERIFY(neuroshard::testing::seen_once(follows, RoundsRun::patience_ms));
   // Longer than it takes to be admitted.
   const int since = run_.round("founder");
   QTRY_VERIFY_WITH_TIMEOUT(run_.round("guest") >= since + 4, RoundsRun::patience_ms);
@@ -89,11 +90,12 @@ void TestRoundsInvited::a_link_without_a_vote_makes_a_candidate() {
 }
 
 void TestRoundsInvited::a_restart_still_trusts_the_invitation() {
-  QTRY_VERIFY_WITH_TIMEOUT(trouble("misled").contains("joins no chain"), RoundsRun::patience_ms);
+  const auto told = [this] { return trouble("misled").contains("joins no chain"); };
+  QVERIFY(neuroshard::testing::seen_once(told, RoundsRun::patience_ms));
   QCOMPARE(run_.round("misled"), 0);
   run_.node("misled").kill_now();
   QCOMPARE(run_.start("misled"), QByteArray());
-  QTRY_VERIFY_WITH_TIMEOUT(trouble("misled").contains("joins no chain"), RoundsRun::patience_ms);
+  QVERIFY(neuroshard::testing::seen_once(told, RoundsRun::patience_ms));
   QCOMPARE(run_.round("misled"), 0);
 }
 

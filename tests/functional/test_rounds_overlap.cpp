@@ -6,6 +6,7 @@
 
 #include "tests/support/rounds_run.h"
 #include "tests/support/test_main.h"
+#include "tests/support/until.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -55,7 +56,8 @@ class TestRoundsOverlap : public QObject {
   }
 
   void who_is_killed_in_mid_round_goes_on() {
-    QTRY_VERIFY_WITH_TIMEOUT(run_.rounds("b")["phase"].toString() == "training", RoundsRun::patience_ms);
+    const auto trains = [this] { return run_.rounds("b")["phase"].toString() == "training"; };
+    QVERIFY(neuroshard::testing::seen_once(trains, RoundsRun::patience_ms));
     run_.node("b").kill_now();
     QVERIFY(QFile::exists(run_.path("b") + "/chain/own/learners"));
     const int before = run_.round("a");

@@ -6,6 +6,7 @@
 
 #include "tests/support/rounds_run.h"
 #include "tests/support/test_main.h"
+#include "tests/support/until.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -38,8 +39,9 @@ void TestRoundsSlowLine::a_limit_that_the_rounds_exceed_is_told() {
   QTRY_VERIFY_WITH_TIMEOUT(run_.round("a") >= 1, RoundsRun::patience_ms);
   run_.node_words = QStringList{"--upload-limit", "64KiB"};
   QCOMPARE(run_.start("b"), QByteArray());
-  QTRY_VERIFY_WITH_TIMEOUT(!alert("b").isEmpty(), RoundsRun::patience_ms);
-  const QString told = alert("b");
+  QString told;
+  const auto alerted = [&] { return !(told = alert("b")).isEmpty(); };
+  QVERIFY(neuroshard::testing::seen_once(alerted, RoundsRun::patience_ms));
   qInfo().noquote() << told;
   const QRegularExpressionMatch figures =
       QRegularExpression(
@@ -61,7 +63,8 @@ void TestRoundsSlowLine::and_no_more_once_it_is_lifted() {
   QVERIFY2(!ended.crashed && !ended.timed_out, ended.text().constData());
   run_.node_words.clear();
   QCOMPARE(run_.start("b"), QByteArray());
-  QTRY_VERIFY_WITH_TIMEOUT(trains_as_one_of_two("b"), RoundsRun::patience_ms);
+  QVERIFY(
+      neuroshard::testing::seen_once([this] { return trains_as_one_of_two("b"); }, RoundsRun::patience_ms));
   const int round = run_.round("b");  // what is said is looked at anew meanwhile
   QTRY_VERIFY_WITH_TIMEOUT(run_.round("b") > round, RoundsRun::patience_ms);
   QCOMPARE(alert("b"), QString());
@@ -79,9 +82,10 @@ void TestRoundsSlowLine::limits_that_are_set_while_it_runs_are_in_force_at_once(
     return log.open(QIODevice::ReadOnly) ? log.readAll().count("this month's data is used up") : -1;
   };
   QVERIFY(set("upload_limit", "64KiB"));
-  QTRY_VERIFY_WITH_TIMEOUT(!alert("b").isEmpty(), soon_ms);
+  const auto alerted = [this] { return !alert("b").isEmpty(); };
+  QVERIFY(neuroshard::testing::seen_once(alerted, soon_ms));
   QVERIFY(set("upload_limit", "0"));
-  QTRY_COMPARE_WITH_TIMEOUT(alert("b"), QString(), soon_ms);
+  QVERIFY(neuroshard::testing::seen_once([&] { return !alerted(); }, soon_ms));
 
   QCOMPARE(used_up(), 0);
   QVERIFY(set("monthly_data", "1"));

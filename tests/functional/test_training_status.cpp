@@ -7,6 +7,7 @@
 #include "tests/support/network_run.h"
 #include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
+#include "tests/support/until.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -93,13 +94,16 @@ void TestTrainingStatus::two_know_of_each_other() {
     }
     return true;
   };
-  QTRY_VERIFY2_WITH_TIMEOUT(both_know(), QJsonDocument(status("b")).toJson().constData(), patience_ms);
+  QVERIFY2(neuroshard::testing::seen_once(both_know, patience_ms),
+           QJsonDocument(status("b")).toJson().constData());
   for (const char* name : {"a", "b"}) {
     const double loss = global(name)["global_avg_loss"].toDouble();
     QVERIFY2(loss > 0.5 && loss < 12, qPrintable(QString::number(loss)));
-    QTRY_VERIFY_WITH_TIMEOUT(status(name)["peers"].toObject()["connected"].toInt() >= 1, patience_ms);
+    const auto connected = [&] { return status(name)["peers"].toObject()["connected"].toInt() >= 1; };
+    QVERIFY(neuroshard::testing::seen_once(connected, patience_ms));
   }
-  QTRY_VERIFY_WITH_TIMEOUT(status("a")["rounds"].toObject()["too_few_to_vote"].toBool(), patience_ms);
+  const auto too_few = [&] { return status("a")["rounds"].toObject()["too_few_to_vote"].toBool(); };
+  QVERIFY(neuroshard::testing::seen_once(too_few, patience_ms));
 }
 
 void TestTrainingStatus::the_rounds_name_who_contributed() {
@@ -112,7 +116,7 @@ void TestTrainingStatus::the_rounds_name_who_contributed() {
       if (round["contributors"].toInt() == 2) return true;
     return false;
   };
-  QTRY_VERIFY_WITH_TIMEOUT(both_contributed(), patience_ms);
+  QVERIFY(neuroshard::testing::seen_once(both_contributed, patience_ms));
   const QJsonArray rounds = lines[1]["rounds"].toArray(), nodes = lines[1]["nodes"].toArray();
   QVERIFY(!rounds.isEmpty());
   QSet<QString> contributed;

@@ -1,7 +1,9 @@
-// Waits for a condition that another thread brings about. Header only; needs Qt.
+// Waits for a condition that another thread or process brings about. Header only; needs Qt.
 #pragma once
 
+#include <QDeadlineTimer>
 #include <QElapsedTimer>
+#include <QTest>
 #include <QThread>
 #include <functional>
 
@@ -14,6 +16,17 @@ inline bool until(const std::function<bool()>& condition) {
   while (!condition()) {
     if (clock.elapsed() > 20'000) return false;
     QThread::yieldCurrentThread();
+  }
+  return true;
+}
+
+// True as soon as the condition was seen once; false when the time is over. Runs the event loop between two looks.
+// For a condition that can become false again: QTRY_VERIFY asks once more after it was true.
+inline bool seen_once(const std::function<bool()>& condition, int patience_ms) {
+  const QDeadlineTimer deadline(patience_ms);
+  while (!condition()) {
+    if (deadline.hasExpired()) return false;
+    QTest::qWait(50);
   }
   return true;
 }
