@@ -8,15 +8,36 @@
 
 namespace neuroshard::chain {
 
-DurableState::DurableState(ChainStore& store, Logger& logger, const Hash256& network)
-    : store_(store), logger_(logger), network_(network) {}
+DurableState::DurableState(ChainStore& store, Logger& logger, const Hash256& network,
+                           std::function<void()> changed)
+    : store_(store), logger_(logger), network_(network), changed_(std::move(changed)) {}
 
-std::function<void(Expected<void>)> DurableState::noted() {
-  return [this, life = lifetime_.token()](Expected<void> saved) {
-    if (!life.alive() || saved.ok()) return;
-    ++failed_;
-    logger_.error("chain", fmt::format("the chain could not be saved: {}", saved.error().message));
+std::function<void(Expected<void>)> DurableState::noted(std::function<void()> then) {
+  return [this, life = lifetime_.token(), then = std::move(then)](Expected<void> saved) {
+    if (!life.alive()) return;
+    const bool failed = !saved.ok();
+    if (failed != std::exchange(failed_, failed)) {
+      if (failed)
+        logger_.error("chain", fmt::format("this node does not vote: its votes could not be saved: {}",
+                                           saved.error().message));
+      else
+        logger_.info("chain", "votes can be saved again");
+      changed_();
+    }
+    if (!failed && then) then();
   };
+}
+
+// The store keeps a block that it could not write, and writes it before the next one.
+std::function<void(Expected<void>)> DurableState::logged() {
+  return [this, life = lifetime_.token()](Expected<void> saved) {
+    if (life.alive() && !saved.ok())
+      logger_.error("chain", fmt::format("a block could not be saved: {}", saved.error().message));
+  };
+}
+
+void DurableState::save_votes(Bytes votes, std::function<void()> then) {
+  store_.save(ChainStore::Record::Votes, std::move(votes), noted(std::move(then)));
 }
 
 LocalMemory DurableState::begin(const Hash256& seed) {
@@ -98,17 +119,17 @@ void DurableState::begin_log(const History& history) {
   if (const auto votes = store_.load(ChainStore::Record::Votes);
       !votes.ok() && votes.error().code == ErrorCode::NotFound)
     store_.save(ChainStore::Record::Votes, encode_agreement_memory({}), noted());
-  store_.begin_log(history.first_height(), noted());
+  store_.begin_log(history.first_height(), logged());
   for (std::uint64_t height = history.first_height(); height <= history.tip().height(); ++height)
     if (const CertifiedBlock* block = history.find(height)) append(*block);
 }
 
 void DurableState::append(const CertifiedBlock& block) {
-  store_.append_block(block.block->header.height, block.bytes, noted());
+  store_.append_block(block.block->header.height, block.bytes, logged());
 }
 
 void DurableState::replace_last(const CertifiedBlock& block) {
-  store_.drop_last(noted());
+  store_.drop_last(logged());
   append(block);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -24,6 +25,8 @@ class KeptVotes {
  public:
   explicit KeptVotes(std::optional<AgreementMemory> votes = AgreementMemory{}) : votes_(std::move(votes)) {}
 
+  // Of a height that ends or is given up: it may be opened again.
+  void keep(AgreementMemory votes) { votes_ = std::move(votes); }
   // Of any height; that of no vote where they can't be read.
   AgreementMemory memory() const { return votes_.value_or(AgreementMemory{}); }
   // Asked for every height, from the first one after the start on. A voter alone contradicts nobody.
@@ -38,11 +41,15 @@ class KeptVotes {
 
 class DurableState {
  public:
-  DurableState(ChainStore& store, Logger& logger, const Hash256& network);
+  // changed: is_writable() says something else now.
+  DurableState(ChainStore& store, Logger& logger, const Hash256& network, std::function<void()> changed);
 
   // Counts this start. seed: of the beacon chains, for a data directory that has none yet.
   LocalMemory begin(const Hash256& seed);
   void save(const LocalMemory& local);
+  // then: they are on the disk. A vote that can't be kept does not leave: after a restart this node could
+  // contradict it.
+  void save_votes(Bytes votes, std::function<void()> then);
   // A log of blocks has a record of votes beside it from its first block on; one that is missing is unreadable.
   KeptVotes votes() const;
   // Nothing: no log, or none that begins well.
@@ -53,15 +60,18 @@ class DurableState {
   void replace_last(const CertifiedBlock& block);
   std::vector<Evidence> evidence() const;
   void save(const std::vector<Evidence>& evidence);
-  std::uint64_t failed_saves() const { return failed_; }
+  // False: a record could not be written, and none was since. Such a node can't vote.
+  bool is_writable() const { return !failed_; }
 
  private:
-  std::function<void(Expected<void>)> noted();
+  std::function<void(Expected<void>)> noted(std::function<void()> then = {});
+  std::function<void(Expected<void>)> logged();
 
   ChainStore& store_;
   Logger& logger_;
   const Hash256 network_;
-  std::uint64_t failed_ = 0;
+  const std::function<void()> changed_;
+  bool failed_ = false;
   Lifetime lifetime_;
 };
 

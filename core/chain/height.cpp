@@ -112,11 +112,9 @@ void Height::remember(const AgreementMemory& memory, std::function<void()> then)
   Bytes record = services_.cache != nullptr && memory.lock
                      ? encode_agreement_memory_with(memory, services_.cache->write(*memory.block))
                      : encode_agreement_memory(memory);
-  services_.store.save(ChainStore::Record::Votes, std::move(record),
-                       [life = lifetime_.token(), then = std::move(then)](Expected<void> saved) {
-                         // A vote that can't be kept does not leave: after a restart this node could contradict it.
-                         if (saved.ok() && life.alive()) then();
-                       });
+  services_.durable.save_votes(std::move(record), [life = lifetime_.token(), then = std::move(then)] {
+    if (life.alive()) then();
+  });
 }
 
 // Checks what the block itself shows before anything is computed: its time, and the voters that it marks.

@@ -13,11 +13,11 @@
 #include "core/chain/agreement.h"
 #include "core/chain/content.h"
 #include "core/chain/detail/stall_marks.h"
+#include "core/chain/durable_state.h"
 #include "core/chain/mempool.h"
 #include "core/chain/outbox.h"
 #include "core/chain/presence.h"
 #include "core/chain/relay.h"
-#include "core/chain/store.h"
 
 namespace neuroshard::chain {
 
@@ -28,7 +28,7 @@ struct HeightServices {
   const Clock& clock;
   Outbox& outbox;
   Relay& relay;
-  ChainStore& store;
+  DurableState& durable;
   SignatureChecks& checks;
   RegistryCache* cache;  // null: none
   PresenceWatch& presence;

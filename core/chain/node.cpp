@@ -48,7 +48,14 @@ ChainNode::ChainNode(ChainServices services, ChainOptions options, const Hash256
       self_(crypto::node_id(services_.key.public_key())),
       beacon_seed_(beacon_seed),
       rng_(seed),
-      durable_(services_.store, services_.logger, options_.rules.network),
+      durable_(
+          services_.store, services_.logger, options_.rules.network,
+          // A voter that can't keep its votes is silent and goes, so that the others need not wait for it.
+          [this] {
+            if (!history_) return;
+            open_height();
+            say_missing_statement();
+          }),
       server_(services_.store),
       outbox_(services_.caller, services_.peers, services_.clock, options_.outbox,
               [this](const net::NodeId& from, const PostAnswer& answer) { on_answer(from, answer); }),
@@ -107,6 +114,7 @@ void ChainNode::tick() {
   timer_ = services_.executor.post_after(options_.tick, [this] { tick(); });
   sync_.tick();
   if (history_ && restart_.tick(history_->tip())) open_height();
+  if (!durable_.is_writable()) durable_.save(local_);  // perhaps there is room again
   advance();
   outbox_.pump();
 }
@@ -194,6 +202,7 @@ void ChainNode::retire_height() {
   if (!height_) return;
   std::shared_ptr<Height> ending = std::move(height_);
   led_view_ = ending->led_view();
+  kept_votes_.keep(ending->memory());
   ending->end();
   static_cast<void>(services_.executor.post([ending] {}));
 }
@@ -205,14 +214,14 @@ void ChainNode::open_height() {
   presence_.on_block(*tip.committee, own != nullptr ? std::optional(own->number) : std::nullopt,
                      services_.clock.monotonic_now());
   const bool may_vote = kept_votes_.may_vote(tip.height() + 1, tip.committee->size());
-  if (!tip.committee->position(self_) || !ready_ || !may_vote || !restart_.may_vote())
+  if (!tip.committee->position(self_) || !ready_ || !may_vote || !restart_.may_vote() ||
+      !durable_.is_writable())
     return enter(NodeState::Following);
   enter(NodeState::Following);
   enter(NodeState::Voting);
   height_ = std::make_unique<Height>(
       HeightServices{options_.rules, services_.key, services_.executor, services_.clock, outbox_, relay_,
-                     services_.store, services_.checks, services_.cache, presence_, mempool_,
-                     services_.content},
+                     durable_, services_.checks, services_.cache, presence_, mempool_, services_.content},
       tip, options_.agreement, kept_votes_.memory(),
       [this](const Evidence& evidence) { add_evidence(evidence); },
       [this](const CertifiedBlock& block) {
@@ -284,7 +293,8 @@ void ChainNode::handle(OpenStart::Output output) {
 
 void ChainNode::say_missing_statement() {
   if (restart_.runs_twice()) return outbox_.drop(outbox_key::statement);
-  membership_->want_active(!away_ && !restart_.is_quiet(history_->tip().registry->round() + 1));
+  membership_->want_active(!away_ && durable_.is_writable() &&
+                           !restart_.is_quiet(history_->tip().registry->round() + 1));
   const auto statement = membership_->missing(history_->tip());
   if (!statement) return relay_.drop(outbox_key::statement);
   if (*statement == said_) return;

@@ -81,8 +81,8 @@ struct ChainView {
   bool refused_anchors = false;            // no history yet, and a peer begins with other weights
   // The network's, or the one that it will have, where this node's initial model is for another.
   std::optional<Hash256> wanted_tokenizer;
-  std::uint64_t evidence = 0;  // proofs that this node found or received
-  std::uint64_t failed_saves = 0;
+  std::uint64_t evidence = 0;                        // proofs that this node found or received
+  bool is_writable = true;                           // false: votes can't be saved, so this node is silent
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // of posts
   AdmissionProgress admission;
   ChainSync::Seen peers;

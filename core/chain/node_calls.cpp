@@ -298,7 +298,7 @@ ChainView ChainNode::view() const {
   ChainView view;
   view.state = state_;
   view.evidence = evidence_;
-  view.failed_saves = durable_.failed_saves();
+  view.is_writable = durable_.is_writable();
   view.peers = sync_.seen();
   view.bytes_sent = outbox_.bytes_sent();
   view.bytes_received = bytes_received_;

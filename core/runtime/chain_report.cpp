@@ -100,8 +100,9 @@ void ChainReport::fill(node::RoundsView& view, const ChainMoment& now) {
   view.fetched = now.training.fetched_anchors;
   view.bytes_sent = now.chain.bytes_sent + now.training.bytes_sent;
   view.bytes_received = now.chain.bytes_received + now.training.bytes_received;
-  if (now.chain.failed_saves > 0 && view.trouble.empty())
-    view.trouble = "the chain can't be written to the disk: free some space, or look at the log";
+  if (!now.chain.is_writable && view.trouble.empty())
+    view.trouble =
+        "votes can't be saved, so this node takes no part: free some space on the disk, or look at the log";
   if (now.chain.runs_twice)
     view.trouble =
         "another copy of this node has its key, so this one signs nothing: stop the other copy, then restart "

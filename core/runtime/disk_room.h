@@ -23,6 +23,7 @@ class DiskRoom final : public rounds::RoundRoom {
   DiskRoom(std::shared_ptr<storage::DiskBudget> budget, const rounds::RoundShape& shape,
            std::uint64_t spool_memory, std::function<std::uint64_t()> spare_memory);
   Expected<void> take(std::size_t contributors) override;
+  Expected<void> check() const override { return budget_->check_free(0); }
   // Measures the disk from time to time, on the thread of `work`. While that is busy, the figures are older.
   void measure(rounds::RoundWork& work, MonotonicTime now);
 

@@ -24,7 +24,7 @@
 
 namespace neuroshard::sim {
 
-// Room for payloads and anchors; while the disk is full, it takes nothing new.
+// Room for payloads and anchors; while the disk is full, it takes nothing new, and nor do the chain's files.
 class DiskSpool final : public Spool {
  public:
   Expected<std::unique_ptr<SpoolItem>> create(std::uint64_t bytes) override {

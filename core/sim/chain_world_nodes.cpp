@@ -40,8 +40,11 @@ class ChainWorld::Store final : public chain::ChainStore {
   }
   void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) override {
     host_.cost.written += bytes.size();
-    write([this, record, bytes = world_.disks_.hold(std::move(bytes))] { disk_.records[record] = bytes; },
-          std::move(done));
+    later([this, record, bytes = world_.disks_.hold(std::move(bytes)), done = std::move(done)] {
+      if (disk_.spool.full) return done(full_disk());
+      disk_.records[record] = bytes;
+      done({});
+    });
   }
   std::uint64_t first_block() const override { return disk_.first; }
   std::uint64_t block_count() const override { return disk_.blocks.size(); }
@@ -53,7 +56,7 @@ class ChainWorld::Store final : public chain::ChainStore {
   void append_block(std::uint64_t height, chain::BlockBytes block,
                     std::function<void(Expected<void>)> done) override {
     host_.cost.written += block->size();
-    write(
+    write_log(
         [this, height, block = std::move(block)] {
           NS_CHECK(height == disk_.first + disk_.blocks.size());  // a log has no gaps
           disk_.blocks.push_back(block);
@@ -61,7 +64,7 @@ class ChainWorld::Store final : public chain::ChainStore {
         std::move(done));
   }
   void begin_log(std::uint64_t first_height, std::function<void(Expected<void>)> done) override {
-    write(
+    write_log(
         [this, first_height] {
           disk_.blocks.clear();
           disk_.first = first_height;
@@ -69,22 +72,33 @@ class ChainWorld::Store final : public chain::ChainStore {
         std::move(done));
   }
   void drop_last(std::function<void(Expected<void>)> done) override {
-    write([this] { disk_.blocks.pop_back(); }, std::move(done));
+    write_log([this] { disk_.blocks.pop_back(); }, std::move(done));
   }
 
  private:
-  void write(std::function<void()> change, std::function<void(Expected<void>)> done) {
-    world_.world_.after(world_.options_.disk_time,
-                        [alive = alive_, change = std::move(change), done = std::move(done)] {
-                          if (alive.expired()) return;
-                          change();
-                          done({});
-                        });
+  using Done = std::function<void(Expected<void>)>;
+  static Expected<void> full_disk() {
+    return make_error(ErrorCode::Exhausted, "the disk is full; free some space");
+  }
+  void later(std::function<void()> work) {
+    world_.world_.after(world_.options_.disk_time, [alive = alive_, work = std::move(work)] {
+      if (!alive.expired()) work();
+    });
+  }
+  // What a full disk refused is written before the next change.
+  void write_log(std::function<void()> change, Done done) {
+    later([this, change = std::move(change), done = std::move(done)] {
+      refused_.push_back(change);
+      if (disk_.spool.full) return done(full_disk());
+      for (const auto& each : std::exchange(refused_, {})) each();
+      done({});
+    });
   }
   ChainWorld& world_;
   Host& host_;
   ChainDisk& disk_;
   const std::weak_ptr<bool> alive_;
+  std::vector<std::function<void()>> refused_;
 };
 
 class ChainWorld::RoundsStore final : public rounds::RoundStore {

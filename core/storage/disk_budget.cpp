@@ -84,10 +84,19 @@ Expected<void> DiskBudget::check(std::uint64_t bytes) const {
         fmt::format("the disk limit of {} has no room for another {}: raise disk_limit, or delete pinned "
                     "checkpoints or text",
                     text_of(limits_.space), text_of(wanted)));
-  if (free_ != no_limit && less(free_, options_.least_free) < wanted)
-    return no_room(fmt::format("the disk of {} has no room for another {}: free some space", options_.folder,
-                               text_of(wanted)));
-  return {};
+  return has_free(wanted);
+}
+
+Expected<void> DiskBudget::check_free(std::uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  return measured_ ? has_free(bytes) : Expected<void>();
+}
+
+Expected<void> DiskBudget::has_free(std::uint64_t bytes) const {
+  if (free_ == no_limit || free_ >= options_.least_free + bytes) return {};
+  return no_room(
+      fmt::format("the disk of {} has no room for another {} beside the {} that stay free: free some space",
+                  options_.folder, text_of(bytes), text_of(options_.least_free)));
 }
 
 void DiskBudget::reserve(std::uint64_t bytes) {

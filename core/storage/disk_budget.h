@@ -48,6 +48,8 @@ class DiskBudget {
   // Room for so many more bytes, beside what is reserved.
   // Exhausted names the limit and what to do; the text is the same as long as the reason is.
   Expected<void> check(std::uint64_t bytes) const;
+  // Of the disk alone, whatever the limits and what is reserved.
+  Expected<void> check_free(std::uint64_t bytes) const;
   // For what wrote() reports next, instead of what was reserved before.
   void reserve(std::uint64_t bytes);
   // Bytes of files with a name.
@@ -69,7 +71,9 @@ class DiskBudget {
  private:
   DiskBudget(FileEnv& files, const Clock& clock, Logger& logger, DiskBudgetOptions options,
              const DiskLimits& limits, PeriodCount count);
-  void count(std::uint64_t bytes);  // with the lock
+  // With the lock.
+  void count(std::uint64_t bytes);
+  Expected<void> has_free(std::uint64_t bytes) const;
 
   FileEnv& files_;
   const Clock& clock_;

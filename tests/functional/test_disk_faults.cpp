@@ -2,14 +2,12 @@
 // from the newest complete checkpoint with the losses of an undisturbed run. The disks are small tmpfs mounts
 // and need root.
 #include <signal.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <QDirIterator>
 #include <QTest>
-#include <cerrno>
-#include <cstring>
 
+#include "tests/support/small_disk.h"
 #include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
@@ -17,36 +15,6 @@ using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
 
 namespace {
-
-// A tmpfs of its own, gone with the object.
-class SmallDisk {
- public:
-  SmallDisk(const QString& path, int megabytes) : path_(path.toUtf8()) {
-    QDir().mkpath(path);
-    const QByteArray options = "size=" + QByteArray::number(megabytes) + "m,mode=0700";
-    mounted_ = mount("tmpfs", path_.constData(), "tmpfs", MS_NOSUID | MS_NODEV, options.constData()) == 0;
-    error_ = errno;
-  }
-  ~SmallDisk() {
-    if (mounted_) umount2(path_.constData(), MNT_DETACH);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-
-  bool mounted() const { return mounted_; }
-  QByteArray problem() const {
-    return QByteArray("can't mount a tmpfs (needs root): ") + std::strerror(error_);
-  }
-  bool remount(bool read_only) {
-    return mount("tmpfs", path_.constData(), nullptr,
-                 MS_REMOUNT | MS_NOSUID | MS_NODEV | (read_only ? MS_RDONLY : 0), nullptr) == 0;
-  }
-
- private:
-  QByteArray path_;
-  bool mounted_ = false;
-  int error_ = 0;
-};
 
 // Writes zeros until `leave` bytes are free.
 void fill_disk(const QString& folder, qint64 leave) {

@@ -20,6 +20,7 @@ class Records final : public ChainStore {
     return at->second;
   }
   void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) override {
+    if (full) return done(make_error(ErrorCode::Exhausted, "the disk is full"));
     records[record] = std::move(bytes);
     done({});
   }
@@ -36,7 +37,7 @@ class Records final : public ChainStore {
 
   std::map<Record, Bytes> records;
   std::uint64_t blocks = 0;
-  bool fails = false;
+  bool fails = false, full = false;
 };
 
 class Lines final : public Logger {
@@ -65,12 +66,14 @@ class TestDurableState : public QObject {
   void after_unreadable_votes_a_voter_abstains_once();
   void votes_that_are_missing_beside_a_log_are_unreadable();
   void votes_in_a_view_that_others_saw_are_not_repeated();
+  void votes_of_a_height_that_is_opened_again_bind();
+  void votes_that_can_not_be_kept_do_not_leave();
 };
 
 void TestDurableState::votes_that_can_be_read_bind_as_they_are() {
   Records records;
   Lines log;
-  const DurableState durable(records, log, {});
+  const DurableState durable(records, log, {}, [] {});
   KeptVotes none = durable.votes();  // a new data directory
   QVERIFY(none.may_vote(1, 4) && none.may_vote(1, 4) && none.may_vote(2, 4));
   QCOMPARE(none.memory().height, std::uint64_t(0));
@@ -104,7 +107,7 @@ void TestDurableState::after_unreadable_votes_a_voter_abstains_once() {
   Lines log;
   records.records[ChainStore::Record::Votes] = Bytes(bytes.begin(), bytes.end());
   records.fails = fails;
-  const DurableState durable(records, log, {});
+  const DurableState durable(records, log, {}, [] {});
   KeptVotes kept = durable.votes();
   QCOMPARE(log.errors.size(), std::size_t(1));
   // At the height after its newest block, however often it is opened; then it votes again.
@@ -120,7 +123,7 @@ void TestDurableState::after_unreadable_votes_a_voter_abstains_once() {
 void TestDurableState::votes_that_are_missing_beside_a_log_are_unreadable() {
   Records records;
   Lines log;
-  const DurableState durable(records, log, {});
+  const DurableState durable(records, log, {}, [] {});
   QVERIFY(durable.votes().may_vote(8, 4));
   records.blocks = 8;
   KeptVotes lost = durable.votes();
@@ -156,6 +159,34 @@ void TestDurableState::votes_in_a_view_that_others_saw_are_not_repeated() {
   other = vote;
   other.step = VoteStep::Commit;
   QVERIFY(!remembers(voted_at(8), other));
+}
+
+// Planted: a height that is opened again with the votes of before the start lets the voter vote twice.
+void TestDurableState::votes_of_a_height_that_is_opened_again_bind() {
+  KeptVotes kept;
+  kept.keep(voted_at(8));
+  QVERIFY(encode_agreement_memory(kept.memory()) == encode_agreement_memory(voted_at(8)));
+}
+
+void TestDurableState::votes_that_can_not_be_kept_do_not_leave() {
+  Records records;
+  Lines log;
+  std::vector<bool> turns;
+  int left = 0;
+  std::optional<DurableState> durable;
+  durable.emplace(records, log, Hash256{}, [&] { turns.push_back(durable->is_writable()); });
+  durable->save_votes({1}, [&] { ++left; });
+  QVERIFY(durable->is_writable() && left == 1 && turns.empty());
+  records.full = true;
+  for (int i = 0; i < 3; ++i) durable->save_votes({2}, [&] { ++left; });
+  QVERIFY(!durable->is_writable());
+  QCOMPARE(left, 1);
+  QCOMPARE(turns, std::vector<bool>{false});
+  QCOMPARE(log.errors.size(), std::size_t(1));
+  records.full = false;
+  durable->save(LocalMemory{});
+  QVERIFY(durable->is_writable());
+  QCOMPARE(turns, (std::vector<bool>{false, true}));
 }
 
 NS_TEST(TestDurableState)
