@@ -142,7 +142,7 @@ class ChainNode final : public ChainPort {
   // ---- node_calls.cpp: what peers send
   net::Answer on_post(const net::Caller& caller, ByteSpan request);
   Expected<Bytes> on_status_request(const net::NodeId& from, ByteSpan request);
-  Verdict on_item(const net::NodeId& from, ChainItem& item);
+  Verdict on_item(const net::Caller& caller, ChainItem& item);
   Verdict on_agreement(const net::NodeId& from, const AgreementItem& item, std::uint64_t height,
                        const Hash256& previous);
   Verdict on_certified(const net::NodeId& from, const CertifiedPost& post);
