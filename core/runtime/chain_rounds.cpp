@@ -37,8 +37,9 @@ constexpr net::RequestLimits reports{
     .per_second = 2, .burst = 16, .group_factor = 8, .bytes_per_second = 64 * kibi, .bytes_burst = 1 * mebi};
 constexpr auto delegation_life = std::chrono::hours(24 * 365 * 10);
 
-net::MethodLimits limits(const net::RequestLimits& of_caller, std::size_t bytes, bool one_lan) {
-  return net::MethodLimits(std::make_shared<net::RequestLimiter>(of_caller, one_lan), bytes);
+net::MethodLimits limits(const net::RequestLimits& of_caller, std::size_t bytes, bool one_lan,
+                         std::uint64_t seed) {
+  return net::MethodLimits(std::make_shared<net::RequestLimiter>(of_caller, one_lan, seed), bytes);
 }
 
 }  // namespace
@@ -162,18 +163,18 @@ void ChainRounds::open(ReportingAs as, std::uint64_t seed) {
   });
   status_ = std::make_unique<RoundsStatus>(host_, consensus_, network_, std::move(as), seed);
   net::MethodTable& methods = host_.member().methods();
-  methods_.push_back(methods.add({net::Method::StatusPull}, limits(reports, most_pull_bytes, one_lan),
+  methods_.push_back(methods.add({net::Method::StatusPull}, limits(reports, most_pull_bytes, one_lan, seed),
                                  [this](const net::Caller& from, net::Method, ByteSpan request,
                                         const net::Reply& reply) { status_->answer(from, request, reply); }));
   const auto chain_call = [this](const net::Caller& from, net::Method method, ByteSpan request,
                                  const net::Reply& reply) { on_chain_call(from, method, request, reply); };
-  net::MethodLimits post = limits(posts, net::max_message_bytes, one_lan);
-  post.of_strangers = std::make_shared<net::RequestLimiter>(posts_of_stranger, one_lan);
+  net::MethodLimits post = limits(posts, net::max_message_bytes, one_lan, seed);
+  post.of_strangers = std::make_shared<net::RequestLimiter>(posts_of_stranger, one_lan, seed);
   methods_.push_back(methods.add({net::Method::ChainPost}, post, chain_call));
   methods_.push_back(
       methods.add({net::Method::ChainStatus, net::Method::ChainBlocks, net::Method::ChainRegistry},
-                  limits(chain_requests, chain_request_bytes, one_lan), chain_call));
-  methods_.push_back(methods.add({net::Method::RoundPiece}, limits(pieces, small_request, one_lan),
+                  limits(chain_requests, chain_request_bytes, one_lan, seed), chain_call));
+  methods_.push_back(methods.add({net::Method::RoundPiece}, limits(pieces, small_request, one_lan, seed),
                                  [this](const net::Caller& from, net::Method, ByteSpan request,
                                         const net::Reply& reply) { on_piece_call(from, request, reply); }));
   refresh_later();

@@ -278,7 +278,8 @@ void TestProtocolFuzz::leaders_with_changed_blocks() {
 
 // No limit keeps a changed message from its handler.
 net::MethodLimits wide() {
-  return net::MethodLimits(std::make_shared<net::RequestLimiter>(net::RequestLimits{1e6, 1e6, 16, 4}, true));
+  return net::MethodLimits(
+      std::make_shared<net::RequestLimiter>(net::RequestLimits{1e6, 1e6, 16, 4}, true, 1));
 }
 
 // The methods of a member beside the chain, as a node registers them.
@@ -287,7 +288,7 @@ struct Services {
       : gossip({*host.key, host.member->caller(), host.executor, village.world.clock(),
                 [&host](std::size_t most) { return host.member->some(most); }},
                test::network_id(), std::nullopt, false, {}, 1),
-        content({host.executor, host.executor, village.world.clock(), files, logger}, {}, false) {
+        content({host.executor, host.executor, village.world.clock(), files, logger}, {}, false, 1) {
     auto& methods = host.member->methods();
     registrations.push_back(
         methods.add({net::Method::StatusPull}, wide(),
