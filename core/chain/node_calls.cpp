@@ -78,7 +78,7 @@ net::Answer ChainNode::on_post(const net::Caller& caller, ByteSpan request) {
   bytes_received_ += request.size();
   PostAnswer answer;
   if (const auto refused = verdict_unread(history(), from, request)) {
-    if (*refused == Verdict::Later) sync_.catch_up(from);
+    if (*refused == Verdict::Later) sync_.catch_up_stranger(caller);
     answer.verdict = *refused;
     answer.height = history_->tip().height();
     return {encode_answer(answer), std::nullopt};
@@ -109,7 +109,7 @@ Verdict ChainNode::on_item(const net::Caller& caller, ChainItem& item) {
     Verdict operator()(const SignedVote& item) { return agreement(item, place_of(item)); }
     Verdict operator()(const NewView& item) { return agreement(item, place_of(item)); }
     Verdict operator()(const Locked& item) { return agreement(item, place_of(item)); }
-    Verdict operator()(const CertifiedPost& item) { return node.on_certified(from, item); }
+    Verdict operator()(const CertifiedPost& item) { return node.on_certified(caller, item); }
     Verdict operator()(const Heartbeat& item) { return node.on_heartbeat(from, item); }
     Verdict operator()(const StatementPost& item) {
       if (!node.history_) return Verdict::Busy;
@@ -199,7 +199,8 @@ Verdict ChainNode::on_agreement(const net::NodeId& from, const AgreementItem& it
   return height_->on_item(*position, item);
 }
 
-Verdict ChainNode::on_certified(const net::NodeId& from, const CertifiedPost& post) {
+Verdict ChainNode::on_certified(const net::Caller& caller, const CertifiedPost& post) {
+  const net::NodeId& from = caller.id;
   if (!history_) {
     sync_.catch_up(from);
     return Verdict::Busy;
@@ -207,7 +208,7 @@ Verdict ChainNode::on_certified(const net::NodeId& from, const CertifiedPost& po
   // A stranger's block costs a quorum of signature checks, so it only announces that there is one.
   if (is_stranger(history(), from)) {
     if (post.height <= history_->tip().height()) return Verdict::Known;
-    sync_.catch_up(from);
+    sync_.catch_up_stranger(caller);
     return Verdict::Taken;
   }
   const bool rival =

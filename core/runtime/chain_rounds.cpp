@@ -300,7 +300,7 @@ void ChainRounds::begin(ChainBeginning& beginning) {
   trust_->fill(options);
   node_ = std::make_unique<chain::ChainNode>(
       chain::ChainServices{host_.key(), caller, *peers_, *executor_, host_.clock(), *files_, checks_, nullptr,
-                           *content_, services_.logger},
+                           *content_, services_.logger, host_.traffic()},
       std::move(options), beacon_seed, load_le<std::uint64_t>(seed.data()));
   training_->attach(*node_);
   for (std::uint32_t row = 0; row < fragments_.size(); ++row) {
