@@ -183,14 +183,16 @@ void Height::propose(BlockBody body) {
   const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
   const std::uint64_t time = std::max(wall, tip_.block->header.time_ms + 1);
   auto applied = apply_body(services_.rules, *tip_.registry, tip_.block->hash, time, body, services_.checks);
-  if (!applied.ok()) {
-    // The parts from mempool and content do not apply together: the round's sections and the presence go
-    // alone, the rest waits for a later block.
+  // The parts need not apply together: evidence expels members, and statements of theirs may wait. So the block goes
+  // without the statements, then without the evidence. What it lacks waits for a later block.
+  for (const bool with_evidence : {true, false}) {
+    if (applied.ok()) break;
     body.statements.clear();
-    body.evidence.clear();
+    if (!with_evidence) body.evidence.clear();
+    if (body.empty()) break;
     applied = apply_body(services_.rules, *tip_.registry, tip_.block->hash, time, body, services_.checks);
-    if (!applied.ok() || body.empty()) return agreement_.propose(nullptr);
   }
+  if (!applied.ok()) return agreement_.propose(nullptr);
   led_view_ = agreement_.view();
   agreement_.propose(
       chain::make_block(std::move(applied->header), std::move(body), tip_.opening, services_.rules.network));

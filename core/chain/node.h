@@ -44,6 +44,7 @@ struct ChainServices {
   RegistryCache* cache = nullptr;  // null: none but the tip's
   BlockContent& content;
   Logger& logger;
+  net::TrafficMeter* traffic = nullptr;  // null: no limit of the month's data
 };
 
 struct ChainOptions {
@@ -142,10 +143,10 @@ class ChainNode final : public ChainPort {
   // ---- node_calls.cpp: what peers send
   net::Answer on_post(const net::Caller& caller, ByteSpan request);
   Expected<Bytes> on_status_request(const net::NodeId& from, ByteSpan request);
-  Verdict on_item(const net::NodeId& from, ChainItem& item);
+  Verdict on_item(const net::Caller& caller, ChainItem& item);
   Verdict on_agreement(const net::NodeId& from, const AgreementItem& item, std::uint64_t height,
                        const Hash256& previous);
-  Verdict on_certified(const net::NodeId& from, const CertifiedPost& post);
+  Verdict on_certified(const net::Caller& caller, const CertifiedPost& post);
   Verdict on_heartbeat(const net::NodeId& from, const Heartbeat& heartbeat);
   Verdict take_evidence(const Evidence& evidence);
   void on_answer(const net::NodeId& from, const PostAnswer& answer);
@@ -165,6 +166,7 @@ class ChainNode final : public ChainPort {
   LocalMemory local_;
   std::optional<OwnMembership> membership_;  // from start() on
   RestartGuard restart_;
+  StrangerFetches strangers_;
   ChainSync sync_;
   Continuation continuation_;
   Vouching vouching_;

@@ -78,14 +78,14 @@ net::Answer ChainNode::on_post(const net::Caller& caller, ByteSpan request) {
   bytes_received_ += request.size();
   PostAnswer answer;
   if (const auto refused = verdict_unread(history(), from, request)) {
-    if (*refused == Verdict::Later) sync_.catch_up(from);
+    if (*refused == Verdict::Later) sync_.catch_up_stranger(caller);
     answer.verdict = *refused;
     answer.height = history_->tip().height();
     return {encode_answer(answer), std::nullopt};
   }
   std::optional<net::Fault> fault;
   auto item = decode_item(request, options_.rules.network, services_.cache);
-  answer.verdict = item.ok() ? on_item(from, *item) : Verdict::Malformed;
+  answer.verdict = item.ok() ? on_item(caller, *item) : Verdict::Malformed;
   if (item.ok() && options_.vouch_on_lan && !platform::globally_routable(caller.endpoint.ip) &&
       is_own_statement(*item))
     vouching_.candidate_is_near(from);
@@ -97,10 +97,11 @@ net::Answer ChainNode::on_post(const net::Caller& caller, ByteSpan request) {
   return {encode_answer(answer), fault};
 }
 
-Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
+Verdict ChainNode::on_item(const net::Caller& caller, ChainItem& item) {
   struct Visitor {
     ChainNode& node;
-    const net::NodeId& from;
+    const net::Caller& caller;
+    const net::NodeId& from = caller.id;
     Verdict agreement(const AgreementItem& item, const Place& place) {
       return node.on_agreement(from, item, place.height, place.previous);
     }
@@ -108,7 +109,7 @@ Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
     Verdict operator()(const SignedVote& item) { return agreement(item, place_of(item)); }
     Verdict operator()(const NewView& item) { return agreement(item, place_of(item)); }
     Verdict operator()(const Locked& item) { return agreement(item, place_of(item)); }
-    Verdict operator()(const CertifiedPost& item) { return node.on_certified(from, item); }
+    Verdict operator()(const CertifiedPost& item) { return node.on_certified(caller, item); }
     Verdict operator()(const Heartbeat& item) { return node.on_heartbeat(from, item); }
     Verdict operator()(const StatementPost& item) {
       if (!node.history_) return Verdict::Busy;
@@ -130,7 +131,7 @@ Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
     }
     Verdict operator()(const GenesisHello& item) {
       if (!node.open_start_) return node.history_ ? Verdict::Past : Verdict::Busy;
-      return node.open_start_->take(from, item, node.services_.clock.monotonic_now());
+      return node.open_start_->take(caller, item, node.services_.clock.monotonic_now());
     }
     Verdict operator()(const GenesisProposal& item) {
       if (!node.open_start_) return node.history_ ? Verdict::Past : Verdict::Busy;
@@ -162,7 +163,7 @@ Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
       for (Bytes& bytes : post.items) {
         if (const auto refused = verdict_unread(node.history(), from, bytes)) return *refused;
         auto item = decode_item(bytes, node.options_.rules.network, node.services_.cache);
-        const Verdict verdict = item.ok() ? node.on_item(from, *item) : Verdict::Malformed;
+        const Verdict verdict = item.ok() ? node.on_item(caller, *item) : Verdict::Malformed;
         if (verdict == Verdict::Malformed || verdict == Verdict::BadSignature) return verdict;
         if (verdict == Verdict::Taken) node.relay_.pass_on(post.path, std::move(bytes));
         // For an item that this node can take only later, the whole bundle is sent again.
@@ -171,7 +172,7 @@ Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
       return all;
     }
   };
-  return std::visit(Visitor{*this, from}, item);
+  return std::visit(Visitor{*this, caller}, item);
 }
 
 Verdict ChainNode::on_agreement(const net::NodeId& from, const AgreementItem& item, std::uint64_t height,
@@ -198,7 +199,8 @@ Verdict ChainNode::on_agreement(const net::NodeId& from, const AgreementItem& it
   return height_->on_item(*position, item);
 }
 
-Verdict ChainNode::on_certified(const net::NodeId& from, const CertifiedPost& post) {
+Verdict ChainNode::on_certified(const net::Caller& caller, const CertifiedPost& post) {
+  const net::NodeId& from = caller.id;
   if (!history_) {
     sync_.catch_up(from);
     return Verdict::Busy;
@@ -206,7 +208,7 @@ Verdict ChainNode::on_certified(const net::NodeId& from, const CertifiedPost& po
   // A stranger's block costs a quorum of signature checks, so it only announces that there is one.
   if (is_stranger(history(), from)) {
     if (post.height <= history_->tip().height()) return Verdict::Known;
-    sync_.catch_up(from);
+    sync_.catch_up_stranger(caller);
     return Verdict::Taken;
   }
   const bool rival =

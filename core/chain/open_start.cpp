@@ -1,6 +1,9 @@
 #include "core/chain/open_start.h"
 
 #include <algorithm>
+#include <tuple>
+
+#include "core/net/address_group.h"
 
 namespace neuroshard::chain {
 namespace {
@@ -60,6 +63,7 @@ bool OpenStart::could_begin_alone(const Statement& founder) const {
 }
 
 void OpenStart::begin_again(MonotonicTime now) {
+  note_failure();
   signing_.reset();
   since_ = now;
   ++attempts_;
@@ -69,9 +73,36 @@ void OpenStart::begin_again(MonotonicTime now) {
     heard = waits && !is_ready(heard->second) ? std::next(heard) : heard_.erase(heard);
 }
 
-std::size_t OpenStart::ready_count() const {
-  return static_cast<std::size_t>(std::count_if(heard_.begin(), heard_.end(),
-                                                [this](const auto& each) { return is_ready(each.second); }));
+void OpenStart::note_failure() {
+  if (takes_new_parts())
+    for (const auto& [id, heard] : heard_)
+      if (heard.spoke) failures_.try_emplace(id, 0);
+  if (!signing_) return;
+  for (const crypto::PublicKey& founder : signing_->founders)
+    if (const auto part = failures_.find(crypto::node_id(founder));
+        part != failures_.end() && signing_->signatures.count(founder) == 0)
+      ++part->second;
+}
+
+std::vector<net::NodeId> OpenStart::counted() const {
+  const bool all = failures_.empty() && attempts_ < options_.binding_attempts;
+  const auto failures = [&](const net::NodeId& id) {
+    const auto part = failures_.find(id);
+    return part == failures_.end() ? options_.most_failures : part->second;
+  };
+  std::uint32_t most = options_.most_failures;  // so many are too many
+  for (const auto& [id, heard] : heard_)
+    if (attempts_ > options_.binding_attempts && is_ready(heard)) most = std::min(most, failures(id) + 1);
+  std::vector<net::NodeId> ids;
+  for (const auto& [id, heard] : heard_)
+    if (is_ready(heard) && (all || failures(id) < most)) ids.push_back(id);
+  return ids;
+}
+
+Duration OpenStart::turn(std::size_t rank, std::size_t of) const {
+  const auto others = static_cast<std::int64_t>(std::max<std::size_t>(of, 1));
+  const Duration step = std::min(options_.next_proposer, options_.all_proposers / others);
+  return options_.hello + static_cast<std::int64_t>(rank) * step;
 }
 
 std::optional<Hash256> OpenStart::wanted_tokenizer() const {
@@ -91,8 +122,7 @@ OpenStart::Output OpenStart::tick(MonotonicTime now, WallTime wall, bool nobody)
   const bool complete = signing_ && signing_->is_complete();
   if (signing_ && !complete && now - signing_->since >= options_.release) begin_again(now);
   // Nobody that was heard has proposed anything: perhaps they are gone.
-  const Duration patience =
-      options_.hello + options_.release + static_cast<std::int64_t>(heard_.size()) * options_.next_proposer;
+  const Duration patience = turn(heard_.size(), heard_.size()) + options_.release;
   if (!signing_ && now - *since_ >= patience) begin_again(now);
 
   if (!sent_ || now - *sent_ >= options_.repeat) {
@@ -108,16 +138,18 @@ OpenStart::Output OpenStart::tick(MonotonicTime now, WallTime wall, bool nobody)
 bool OpenStart::is_turn_to_propose(MonotonicTime now, bool nobody) const {
   const Duration waited = now - *since_;
   if (heard_.empty()) return waited >= (nobody ? options_.hello_alone : options_.hello);
-  if (attempts_ < options_.binding_attempts && ready_count() < heard_.size()) return false;
-  const auto rank = std::count_if(heard_.begin(), heard_.lower_bound(self_),
-                                  [this](const auto& each) { return is_ready(each.second); });
-  return waited >= options_.hello + rank * options_.next_proposer;
+  const bool waits = attempts_ < options_.binding_attempts && failures_.empty();
+  if (waits &&
+      std::any_of(heard_.begin(), heard_.end(), [&](const auto& each) { return !is_ready(each.second); }))
+    return false;
+  const std::vector<net::NodeId> others = counted();
+  const auto rank = std::lower_bound(others.begin(), others.end(), self_) - others.begin();
+  return waited >= turn(static_cast<std::size_t>(rank), others.size());
 }
 
 void OpenStart::propose(MonotonicTime now, WallTime wall, Output* output) {
   std::vector<Statement> founders{own_};
-  for (const auto& [id, heard] : heard_)
-    if (is_ready(heard)) founders.push_back(heard.founder);
+  for (const net::NodeId& id : counted()) founders.push_back(heard_.at(id).founder);
   if (!names_required(founders)) return;  // perhaps it comes yet
   std::sort(founders.begin(), founders.end(),
             [](const Statement& a, const Statement& b) { return a.node < b.node; });
@@ -129,20 +161,41 @@ void OpenStart::propose(MonotonicTime now, WallTime wall, Output* output) {
   sign(std::move(block), true, now, output);
 }
 
-Verdict OpenStart::take(const net::NodeId& from, const GenesisHello& hello, MonotonicTime now) {
-  if (!is_founder_statement(hello.founder) || crypto::node_id(hello.founder.node) != from || from == self_)
+Verdict OpenStart::take(const net::Caller& from, const GenesisHello& hello, MonotonicTime now) {
+  if (!is_founder_statement(hello.founder) || crypto::node_id(hello.founder.node) != from.id ||
+      from.id == self_)
     return Verdict::Malformed;
   if (!since_) return Verdict::Busy;
-  const auto known = heard_.find(from);
+  const auto known = heard_.find(from.id);
   if (known != heard_.end() && known->second.founder == hello.founder &&
       known->second.tokenizer == hello.tokenizer)
     return Verdict::Known;
   if (!may_begin(hello.founder)) return Verdict::Inadmissible;
-  if (known == heard_.end() && heard_.size() + 1 >= options_.most_founders) return Verdict::Limit;
+  const std::uint64_t group = net::limit_group(from.endpoint.ip);
+  const bool is_full = known == heard_.end() && heard_.size() + 1 >= options_.most_founders;
+  const auto gives_way = is_full ? most_crowded(group) : heard_.end();
+  if (is_full && gives_way == heard_.end()) return Verdict::Limit;
   if (!checks_.statement(hello.founder, rules_.network)) return Verdict::BadSignature;
   if (!could_begin_alone(hello.founder)) return Verdict::Inadmissible;
-  heard_.insert_or_assign(from, Heard{hello.founder, hello.tokenizer, now});
+  if (gives_way != heard_.end()) heard_.erase(gives_way);
+  heard_.insert_or_assign(from.id, Heard{hello.founder, hello.tokenizer, group, now});
   return Verdict::Taken;
+}
+
+// The one heard last of the group with most places, if that has at least two more than the key's own.
+std::map<net::NodeId, OpenStart::Heard>::iterator OpenStart::most_crowded(std::uint64_t group) {
+  std::map<std::uint64_t, std::size_t> places;
+  for (const auto& [id, heard] : heard_) ++places[heard.group];
+  const auto order = [&](const auto& a, const auto& b) {
+    return std::tuple(places[a.second.group], a.second.group, a.second.since) <
+           std::tuple(places[b.second.group], b.second.group, b.second.since);
+  };
+  const auto last = std::max_element(heard_.begin(), heard_.end(), order);
+  return places[last->second.group] > places[group] + 1 ? last : heard_.end();
+}
+
+void OpenStart::note_part(const net::NodeId& from) {
+  if (const auto heard = heard_.find(from); heard != heard_.end()) heard->second.spoke = true;
 }
 
 bool OpenStart::has_other_anchors(const net::NodeId& from, const Block& block) const {
@@ -166,25 +219,28 @@ Verdict OpenStart::judge(const net::NodeId& from, const Block& block, MonotonicT
       to_unix_ms(wall) + static_cast<std::int64_t>(max_clock_lead_ms))
     return Verdict::Busy;
 
-  std::size_t listed = 0;
   bool lists_sender = false;
   for (const Statement& founder : founders) {
     if (founder == own_) continue;
     const net::NodeId id = crypto::node_id(founder.node);
     const auto heard = heard_.find(id);
     if (heard == heard_.end() || !(heard->second.founder == founder)) return Verdict::Busy;
+    if (!takes_new_parts() && failures_.count(id) == 0) return Verdict::Inadmissible;
+    if (const auto part = failures_.find(id);
+        part != failures_.end() && part->second >= options_.most_failures)
+      return Verdict::Inadmissible;
     lists_sender = lists_sender || id == from;
-    ++listed;
   }
   if (!lists_sender) return Verdict::Inadmissible;
-  if (listed == ready_count() || attempts_ >= options_.binding_attempts) return Verdict::Taken;
+  if (attempts_ >= options_.binding_attempts) return Verdict::Taken;
   const auto is_listed = [&](const crypto::PublicKey& node) {
     return std::any_of(founders.begin(), founders.end(),
                        [&](const Statement& founder) { return founder.node == node; });
   };
-  const bool leaves_out = std::any_of(heard_.begin(), heard_.end(), [&](const auto& each) {
-    const Heard& heard = each.second;
-    return is_ready(heard) && now - heard.since > options_.hello / 2 && !is_listed(heard.founder.node);
+  const std::vector<net::NodeId> missed = counted();
+  const bool leaves_out = std::any_of(missed.begin(), missed.end(), [&](const net::NodeId& id) {
+    const Heard& heard = heard_.at(id);
+    return now - heard.since > options_.hello / 2 && !is_listed(heard.founder.node);
   });
   return leaves_out ? Verdict::Inadmissible : Verdict::Taken;
 }
@@ -193,6 +249,7 @@ Verdict OpenStart::take(const net::NodeId& from, const GenesisProposal& proposal
                         WallTime wall, Output* output) {
   if (!since_ || !may_begin(own_)) return Verdict::Busy;
   const Block& block = *proposal.block;
+  note_part(from);
   if (signing_ && signing_->block->hash == block.hash) {
     output->to_one = {from, own_signature()};
     return Verdict::Known;
@@ -217,7 +274,8 @@ void OpenStart::sign(BlockPtr block, bool is_own, MonotonicTime now, Output* out
   if (signing_->is_complete()) output->genesis = certified();
 }
 
-Verdict OpenStart::take(const net::NodeId&, const GenesisSignature& signature, Output* output) {
+Verdict OpenStart::take(const net::NodeId& from, const GenesisSignature& signature, Output* output) {
+  if (crypto::node_id(signature.node) == from) note_part(from);
   if (!signing_ || signing_->block->hash != signature.block) return Verdict::Busy;
   if (!std::binary_search(signing_->founders.begin(), signing_->founders.end(), signature.node))
     return Verdict::NotMember;

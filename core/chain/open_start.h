@@ -12,6 +12,11 @@
 // that leaves out one that it has heard for longer than half of the hello time; later it does, so that a node
 // that says hello to some only holds nothing up for long.
 //
+// Keys cost nothing. So a node that proposes or signs nothing in an attempt that fails counts no more: nobody
+// lists it, waits for its proposal or misses it. After `binding_attempts` no others are added to those that count.
+// From then on a failed genesis that a key had not signed counts against it, and only the best ones are listed.
+// There are `most_founders` places: a key of an address group with few of them takes one of the group with most.
+//
 // Everything is sent again every `repeat`, so a lost message delays the start only. Pure: times in, messages
 // out. Threads: one.
 #pragma once
@@ -22,6 +27,7 @@
 
 #include "core/base/clock.h"
 #include "core/chain/messages.h"
+#include "core/net/peer_caller.h"
 
 namespace neuroshard::chain {
 
@@ -29,9 +35,11 @@ struct OpenStartOptions {
   Duration hello = std::chrono::seconds(15);
   Duration hello_alone = std::chrono::seconds(3);  // nobody is known who could answer
   Duration release = std::chrono::seconds(30);
-  Duration next_proposer = std::chrono::seconds(10);  // after the one with the id before
+  Duration next_proposer = std::chrono::seconds(10);  // after the one with the id before, at most
+  Duration all_proposers = std::chrono::minutes(1);   // until the last one's turn, at most
   Duration repeat = std::chrono::seconds(3);
   std::uint32_t binding_attempts = 3;
+  std::uint32_t most_failures = 6;  // then a key counts no more, and no genesis that lists it is signed
   std::size_t most_founders = 64;
 };
 
@@ -57,7 +65,7 @@ class OpenStart {
   Output tick(MonotonicTime now, WallTime wall, bool nobody);
   // Taken, Known, Malformed (no founder's statement, or of another node), Inadmissible (not one of the
   // founders, or no genesis could name it), Limit, BadSignature, Busy (before the first tick).
-  Verdict take(const net::NodeId& from, const GenesisHello& hello, MonotonicTime now);
+  Verdict take(const net::Caller& from, const GenesisHello& hello, MonotonicTime now);
   // Taken, Known, Busy (signs another one, has not heard all that it lists, or its clock is behind),
   // Inadmissible.
   Verdict take(const net::NodeId& from, const GenesisProposal& proposal, MonotonicTime now, WallTime wall,
@@ -75,7 +83,9 @@ class OpenStart {
   struct Heard {
     Statement founder;
     Hash256 tokenizer{};
+    std::uint64_t group = 0;  // of its address
     MonotonicTime since{};
+    bool spoke = false;  // it has proposed or signed a genesis in this attempt
   };
   struct Signing {
     BlockPtr block;
@@ -89,8 +99,15 @@ class OpenStart {
   bool names_required(const std::vector<Statement>& founders) const;
   bool could_begin_alone(const Statement& founder) const;
   void begin_again(MonotonicTime now);
+  void note_failure();
+  bool takes_new_parts() const { return failures_.empty() || attempts_ < options_.binding_attempts; }
   bool is_ready(const Heard& heard) const { return heard.tokenizer == model_.tokenizer; }
-  std::size_t ready_count() const;
+  // Those that this node lists, lets propose first, and misses in the lists of others; ascending.
+  std::vector<net::NodeId> counted() const;
+  Duration turn(std::size_t rank, std::size_t of) const;
+  // One that makes room for a key of this group; end(): none.
+  std::map<net::NodeId, Heard>::iterator most_crowded(std::uint64_t group);
+  void note_part(const net::NodeId& from);
   bool is_turn_to_propose(MonotonicTime now, bool nobody) const;
   void propose(MonotonicTime now, WallTime wall, Output* output);
   bool has_other_anchors(const net::NodeId& from, const Block& block) const;
@@ -109,6 +126,8 @@ class OpenStart {
   const std::optional<crypto::PublicKey> required_;
   SignatureChecks& checks_;
   std::map<net::NodeId, Heard> heard_;  // without this node
+  // Those that took part in a failed attempt: how many genesis blocks have failed without their signatures.
+  std::map<net::NodeId, std::uint32_t> failures_;
   std::optional<MonotonicTime> since_, sent_;
   MonotonicTime now_{};  // of the newest tick
   WallTime wall_{};

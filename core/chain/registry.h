@@ -121,6 +121,8 @@ class Registry {
   const WalletRecord* wallet(const crypto::PublicKey& key) const;
   // Whether this node's wallet votes, whatever its presence.
   bool is_voter(const MemberRecord& member) const;
+  // All members that there are or were have lower numbers.
+  std::uint32_t next_member() const { return next_member_; }
   std::size_t voter_count() const;  // wallets
   // Less than half of the units that were seen within seven days (active, or dormant for a shorter time) are
   // active: presence and rounds only. Units of trusted wallets only, so that others can't bring it about.

@@ -15,7 +15,7 @@ constexpr Duration compare_again_after = std::chrono::minutes(1);
 
 ChainSync::ChainSync(History::Services services, net::PeerCaller& caller, Peers& peers, Executor& executor,
                      const Clock& clock, SyncOptions options, TrustAnchor trust, const net::NodeId& self,
-                     std::uint64_t seed, Host host)
+                     std::uint64_t seed, StrangerFetches& strangers, Host host)
     : services_(services),
       caller_(caller),
       peers_(peers),
@@ -25,6 +25,7 @@ ChainSync::ChainSync(History::Services services, net::PeerCaller& caller, Peers&
       trust_(std::move(trust)),
       self_(self),
       rng_(seed),
+      strangers_(strangers),
       host_(std::move(host)) {}
 
 void ChainSync::tick() {
@@ -41,16 +42,26 @@ void ChainSync::tick() {
   }
 }
 
+void ChainSync::call(const net::Contact& contact, net::Method method, Bytes request, net::CallDone done) {
+  caller_.call(contact, method, std::move(request), options_.allowed,
+               [this, life = lifetime_.token(), contact, done = std::move(done)](Expected<Bytes> answer) {
+                 if (!life.alive()) return;
+                 const History* own = host_.history();
+                 if (answer.ok() && own != nullptr && own->tip().registry->find(contact.id) == nullptr)
+                   strangers_.answered(contact, answer->size());
+                 done(std::move(answer));
+               });
+}
+
 void ChainSync::ask_status(const net::Contact& contact) {
   if (!asked_.insert(contact.id).second) return;
-  caller_.call(contact, net::Method::ChainStatus, encode_status_request(host_.status_request()),
-               options_.allowed, [this, life = lifetime_.token(), contact](Expected<Bytes> answer) {
-                 if (!life.alive()) return;
-                 asked_.erase(contact.id);
-                 if (!answer.ok()) return;
-                 const auto status = decode_status(*answer);
-                 if (status.ok()) got_status(contact, *status);
-               });
+  call(contact, net::Method::ChainStatus, encode_status_request(host_.status_request()),
+       [this, contact](Expected<Bytes> answer) {
+         asked_.erase(contact.id);
+         if (!answer.ok()) return;
+         const auto status = decode_status(*answer);
+         if (status.ok()) got_status(contact, *status);
+       });
 }
 
 void ChainSync::got_status(const net::Contact& contact, const ChainStatus& status) {
@@ -102,6 +113,10 @@ void ChainSync::catch_up(const net::Contact& from) {
   ask_status(from);
 }
 
+void ChainSync::catch_up_stranger(const net::Caller& from) {
+  if (strangers_.admit(from)) catch_up(from.id);
+}
+
 void ChainSync::ask(const net::NodeId& peer) {
   if (const auto contact = peers_.find(peer)) ask_status(*contact);
 }
@@ -120,14 +135,13 @@ void ChainSync::fetch_blocks(const net::Contact& contact) {
   // A certified block may take the place of a succession.
   const bool replaceable = own->tip().block->body.succession.has_value();
   const std::uint64_t from = own->tip().height() + (replaceable ? 0 : 1);
-  caller_.call(contact, net::Method::ChainBlocks, encode_blocks_request(from), options_.allowed,
-               [this, life = lifetime_.token(), contact](Expected<Bytes> answer) {
-                 if (!life.alive()) return;
-                 fetching_.erase(contact.id);
-                 got_blocks(contact, std::move(answer));
-                 if (!fetching_.empty()) return;
-                 for (const net::Contact& other : std::exchange(others_, {})) ask_status(other);
-               });
+  call(contact, net::Method::ChainBlocks, encode_blocks_request(from),
+       [this, contact](Expected<Bytes> answer) {
+         fetching_.erase(contact.id);
+         got_blocks(contact, std::move(answer));
+         if (!fetching_.empty()) return;
+         for (const net::Contact& other : std::exchange(others_, {})) ask_status(other);
+       });
 }
 
 void ChainSync::got_blocks(const net::Contact& contact, Expected<Bytes> answer) {
@@ -157,12 +171,11 @@ void ChainSync::fetch_foreign(const net::Contact& contact, const Hash256& genesi
     found = foreign_.emplace(genesis, Foreign{ForeignChain(services_, trust_), {}}).first;
   }
   found->second.sources.insert(contact.id);
-  caller_.call(contact, net::Method::ChainBlocks, encode_blocks_request(found->second.chain.next_height()),
-               options_.allowed, [this, life = lifetime_.token(), contact, genesis](Expected<Bytes> answer) {
-                 if (!life.alive()) return;
-                 fetching_.erase(contact.id);
-                 got_foreign(contact, genesis, std::move(answer));
-               });
+  call(contact, net::Method::ChainBlocks, encode_blocks_request(found->second.chain.next_height()),
+       [this, contact, genesis](Expected<Bytes> answer) {
+         fetching_.erase(contact.id);
+         got_foreign(contact, genesis, std::move(answer));
+       });
 }
 
 void ChainSync::got_foreign(const net::Contact& contact, const Hash256& genesis, Expected<Bytes> answer) {

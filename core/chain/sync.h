@@ -19,6 +19,7 @@
 #include "core/chain/messages.h"
 #include "core/chain/outbox.h"
 #include "core/chain/status.h"
+#include "core/chain/stranger_fetches.h"
 
 namespace neuroshard::chain {
 
@@ -46,13 +47,15 @@ class ChainSync {
   };
   ChainSync(History::Services services, net::PeerCaller& caller, Peers& peers, Executor& executor,
             const Clock& clock, SyncOptions options, TrustAnchor trust, const net::NodeId& self,
-            std::uint64_t seed, Host host);
+            std::uint64_t seed, StrangerFetches& strangers, Host host);
 
   // Polls when it is time; called at every tick.
   void tick();
   // This peer is ahead, as its answer or announcement says.
   void catch_up(const net::NodeId& from);
   void catch_up(const net::Contact& from);
+  // The same of a stranger, within its limits.
+  void catch_up_stranger(const net::Caller& from);
   // For its status, unless it was asked and has not answered yet.
   void ask(const net::NodeId& peer);
   // For people and alerts.
@@ -74,6 +77,8 @@ class ChainSync {
     ChainStatus status;
     MonotonicTime at{};
   };
+  // Calls with limits for what strangers answer.
+  void call(const net::Contact& contact, net::Method method, Bytes request, net::CallDone done);
   void ask_status(const net::Contact& contact);
   void got_status(const net::Contact& contact, const ChainStatus& status);
   void consider(const net::Contact& contact, const ChainStatus& status);
@@ -98,6 +103,7 @@ class ChainSync {
   const TrustAnchor trust_;
   const net::NodeId self_;
   Rng rng_;
+  StrangerFetches& strangers_;
   Host host_;
   std::map<net::NodeId, Answer> answers_;
   std::set<net::NodeId> asked_;       // status under way

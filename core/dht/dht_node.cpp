@@ -14,7 +14,7 @@ DhtNode::DhtNode(const Hash256& network_id, DhtConfig config, DhtServices servic
       rng_(seed),
       table_(id_, config.table, config.one_lan),
       store_(id_, config.store),
-      limiter_(config.requests, config.one_lan) {
+      limiter_(config.requests, config.one_lan, seed) {
   // Spread over the interval, so that nodes that start together do not work at the same moments.
   const Duration first =
       config_.upkeep / 2 + Duration(rng_.below(static_cast<std::uint64_t>(config_.upkeep.count())));

@@ -18,8 +18,12 @@ Error not_here() {
 
 }  // namespace
 
-ContentServer::ContentServer(ServerServices services, ServerLimits limits, bool one_lan, Gone gone)
-    : services_(services), limits_(limits), gone_(std::move(gone)), limiter_(limits.requests, one_lan) {}
+ContentServer::ContentServer(ServerServices services, ServerLimits limits, bool one_lan, std::uint64_t seed,
+                             Gone gone)
+    : services_(services),
+      limits_(limits),
+      gone_(std::move(gone)),
+      limiter_(limits.requests, one_lan, seed) {}
 
 ContentServer::~ContentServer() {
   for (auto& [number, one] : waiting_) one.reply(make_error(ErrorCode::Cancelled, "this node stops"));

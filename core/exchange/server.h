@@ -53,7 +53,8 @@ class ContentServer {
  public:
   using Gone = std::function<void(const Hash256&)>;
   // gone: a file is no longer what it was offered as.  Threads: the executor's, all members.
-  ContentServer(ServerServices services, ServerLimits limits, bool one_lan, Gone gone = {});
+  ContentServer(ServerServices services, ServerLimits limits, bool one_lan, std::uint64_t seed,
+                Gone gone = {});
   ~ContentServer();
 
   // Offers a file, or the part of one that begins at `offset`. False: too many. A second offer of a hash

@@ -14,11 +14,10 @@ using platform::IpAddress;
 DialGate::DialGate(DialRules rules, const Clock& clock, std::uint64_t seed, DialLimits limits)
     : rules_(std::move(rules)),
       clock_(clock),
-      seed_(seed),
       addresses_(limits.buckets,
-                 TokenBucket(limits.address_per_second, limits.address_burst, clock.monotonic_now())),
-      groups_(limits.buckets,
-              TokenBucket(limits.group_per_second, limits.group_burst, clock.monotonic_now())) {}
+                 TokenBucket(limits.address_per_second, limits.address_burst, clock.monotonic_now()), seed),
+      groups_(limits.buckets, TokenBucket(limits.group_per_second, limits.group_burst, clock.monotonic_now()),
+              seed) {}
 
 void DialGate::name(const Endpoint& at) {
   if (is_named(at)) return;
@@ -42,26 +41,13 @@ Expected<void> DialGate::check(const Endpoint& at) const {
   return denied("a private address outside of this computer's own subnets is not dialled");
 }
 
-// The finalizer of SplitMix64 over both words and the seed.
-std::size_t DialGate::place(std::uint64_t high, std::uint64_t low) const {
-  std::uint64_t mixed = seed_;
-  for (const std::uint64_t word : {high, low}) {
-    mixed = (mixed ^ word) + 0x9e3779b97f4a7c15u;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
-    mixed ^= mixed >> 31;
-  }
-  return static_cast<std::size_t>(mixed % addresses_.size());
-}
-
 TokenBucket& DialGate::of_address(const IpAddress& ip) {
-  return addresses_[place(load_le<std::uint64_t>(ip.bytes.data()),
-                          load_le<std::uint64_t>(ip.bytes.data() + 8))];
+  return addresses_.of(load_le<std::uint64_t>(ip.bytes.data()), load_le<std::uint64_t>(ip.bytes.data() + 8));
 }
 
 TokenBucket* DialGate::of_group(const IpAddress& ip) {
   const auto group = counted_group(ip, rules_.one_lan);
-  return group ? &groups_[place(*group, 0)] : nullptr;
+  return group ? &groups_.of(*group) : nullptr;
 }
 
 Expected<void> DialGate::admit(const Endpoint& at, int dials) {

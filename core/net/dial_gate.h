@@ -6,11 +6,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/expected.h"
-#include "core/net/token_bucket.h"
+#include "core/net/hashed_buckets.h"
 #include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::net {
@@ -48,15 +47,12 @@ class DialGate {
   static constexpr std::size_t most_named = 64;
 
   bool is_named(const platform::Endpoint& at) const;
-  std::size_t place(std::uint64_t high, std::uint64_t low) const;
   TokenBucket& of_address(const platform::IpAddress& ip);
   TokenBucket* of_group(const platform::IpAddress& ip);
 
   const DialRules rules_;
   const Clock& clock_;
-  const std::uint64_t seed_;
-  // Tables of fixed size: an attacker that names many addresses resets no bucket.
-  std::vector<TokenBucket> addresses_, groups_;
+  HashedBuckets addresses_, groups_;
   std::deque<platform::Endpoint> named_;
 };
 

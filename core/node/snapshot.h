@@ -185,7 +185,7 @@ struct ChainView {
   std::string voters_mode;       // who may vote: "invited", "founders", "open"
   std::uint32_t voters = 0;      // wallets
   std::uint32_t committee = 0;   // nodes that vote on the next block
-  std::uint32_t candidates = 0;  // active members without a vote
+  std::uint32_t candidates = 0;  // active members without a vote, whose work was certified
   std::uint64_t active_units = 0, heard_units = 0;  // of the committee; heard lately
   std::uint32_t missing_count = 0;                  // of the committee, not heard lately
   std::vector<std::string> missing;                 // max_missing of them; node ids, 64 hex characters each

@@ -25,6 +25,9 @@ Taken VectorBook::take(const HeldVectorPtr& held, const chain::ChainTip& tip) {
   const bool is_known = known != vectors_.end() && (known->second == held || known->second->get() == vector);
   if (is_known) return {chain::Verdict::Known};
   if (vector.members.size() > most_members(*tip.registry)) return {chain::Verdict::Inadmissible};
+  // No block could have it, so one vector would hold up each leader's close.
+  if (!vector.members.empty() && vector.members.back() >= tip.registry->next_member())
+    return {chain::Verdict::Inadmissible};
   const crypto::PublicKey& key = tip.committee->members()[*position].key;
   if (!checks_.vector(held->claim(), key, rules_.network)) return {chain::Verdict::BadSignature};
   if (known != vectors_.end())

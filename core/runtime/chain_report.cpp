@@ -120,7 +120,7 @@ void ChainReport::fill(node::RoundsView& view, const ChainMoment& now) {
   while (held_.size() > rounds_remembered) held_.erase(held_.begin());
   view.member = now.chain.member && now.chain.active;
   for (const chain::MemberRecord& member : now.registry->members())
-    if (member.presence == chain::Presence::Active) ++view.members;
+    if (is_shown(*now.registry, member)) ++view.members;
 }
 
 void ChainReport::watch(const ChainMoment& now) {
@@ -143,7 +143,7 @@ void ChainReport::fill_chain(node::ChainView& view, const ChainMoment& now) cons
   view.committee = static_cast<std::uint32_t>(chain.committee);
   for (const chain::MemberRecord& member : now.registry->members()) {
     const std::string standing = standing_of(*now.registry, member);
-    if (standing == "candidate") ++view.candidates;
+    if (standing == "candidate" && is_shown(*now.registry, member)) ++view.candidates;
     if (member.id == now.self) view.standing = standing;
   }
   view.active_units = chain.active_units;
@@ -172,7 +172,7 @@ RoundsSeen ChainReport::seen(const ChainMoment& now) const {
   seen.round = now.registry->round();
   for (const chain::WalletRecord& wallet : now.registry->wallets()) seen.tokens += wallet.counted_tokens;
   for (const chain::MemberRecord& member : now.registry->members())
-    if (member.presence == chain::Presence::Active) seen.members.insert(member.id);
+    if (is_shown(*now.registry, member)) seen.members.insert(member.id);
   seen.contributed = now.training.counted;
   seen.failed = now.training.left_out;
   if (!held_.empty()) {

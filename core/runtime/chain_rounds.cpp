@@ -7,6 +7,7 @@
 
 #include "core/engine/training_data.h"
 #include "core/engine/training_memory.h"
+#include "core/runtime/chain_limits.h"
 #include "core/runtime/continuation_call.h"
 #include "core/runtime/round_rules.h"
 #include "core/storage/counted_files.h"
@@ -19,26 +20,14 @@ constexpr Duration refresh_pause = std::chrono::milliseconds(500);
 constexpr Duration away_pause = std::chrono::milliseconds(50);
 // The longest wait for voters that do not answer this node's notice that it leaves.
 constexpr Duration voters_answer_limit = std::chrono::seconds(2);
-constexpr std::size_t small_request = 256, chain_request_bytes = 512, most_pull_bytes = 16u << 10;
-constexpr std::size_t kibi = 1024, mebi = 1024 * kibi;
-// A member's items, of which a proposal has up to 4 MiB. A newcomer has a few statements to make.
-constexpr net::RequestLimits posts{
-    .per_second = 100, .burst = 1000, .bytes_per_second = 8 * mebi, .bytes_burst = 64 * mebi};
-constexpr net::RequestLimits posts_of_stranger{.per_second = 2,
-                                               .burst = 40,
-                                               .bytes_per_second = 64 * kibi,
-                                               .bytes_burst = 5 * mebi,
-                                               .strangers_factor = 16};
-constexpr net::RequestLimits chain_requests{
-    .per_second = 20, .burst = 200, .bytes_per_second = 4 * mebi, .bytes_burst = 64 * mebi};
-constexpr net::RequestLimits pieces{
-    .per_second = 500, .burst = 5000, .bytes_per_second = 128 * mebi, .bytes_burst = 1024 * mebi};
+constexpr std::size_t most_pull_bytes = 16u << 10;
 constexpr net::RequestLimits reports{
-    .per_second = 2, .burst = 16, .group_factor = 8, .bytes_per_second = 64 * kibi, .bytes_burst = 1 * mebi};
+    .per_second = 2, .burst = 16, .group_factor = 8, .bytes_per_second = 64u << 10, .bytes_burst = 1u << 20};
 constexpr auto delegation_life = std::chrono::hours(24 * 365 * 10);
 
-net::MethodLimits limits(const net::RequestLimits& of_caller, std::size_t bytes, bool one_lan) {
-  return net::MethodLimits(std::make_shared<net::RequestLimiter>(of_caller, one_lan), bytes);
+net::MethodLimits limits(const net::RequestLimits& of_caller, std::size_t bytes, bool one_lan,
+                         std::uint64_t seed) {
+  return net::MethodLimits(std::make_shared<net::RequestLimiter>(of_caller, one_lan, seed), bytes);
 }
 
 }  // namespace
@@ -162,18 +151,19 @@ void ChainRounds::open(ReportingAs as, std::uint64_t seed) {
   });
   status_ = std::make_unique<RoundsStatus>(host_, consensus_, network_, std::move(as), seed);
   net::MethodTable& methods = host_.member().methods();
-  methods_.push_back(methods.add({net::Method::StatusPull}, limits(reports, most_pull_bytes, one_lan),
+  methods_.push_back(methods.add({net::Method::StatusPull}, limits(reports, most_pull_bytes, one_lan, seed),
                                  [this](const net::Caller& from, net::Method, ByteSpan request,
                                         const net::Reply& reply) { status_->answer(from, request, reply); }));
   const auto chain_call = [this](const net::Caller& from, net::Method method, ByteSpan request,
                                  const net::Reply& reply) { on_chain_call(from, method, request, reply); };
-  net::MethodLimits post = limits(posts, net::max_message_bytes, one_lan);
-  post.of_strangers = std::make_shared<net::RequestLimiter>(posts_of_stranger, one_lan);
+  net::MethodLimits post = limits(post_limits, net::max_message_bytes, one_lan, seed);
+  post.of_strangers = std::make_shared<net::RequestLimiter>(post_limits_of_stranger, one_lan, seed);
   methods_.push_back(methods.add({net::Method::ChainPost}, post, chain_call));
   methods_.push_back(
       methods.add({net::Method::ChainStatus, net::Method::ChainBlocks, net::Method::ChainRegistry},
-                  limits(chain_requests, chain_request_bytes, one_lan), chain_call));
-  methods_.push_back(methods.add({net::Method::RoundPiece}, limits(pieces, small_request, one_lan),
+                  limits(chain_request_limits, chain_request_bytes, one_lan, seed), chain_call));
+  methods_.push_back(methods.add({net::Method::RoundPiece},
+                                 limits(piece_limits, piece_request_bytes, one_lan, seed),
                                  [this](const net::Caller& from, net::Method, ByteSpan request,
                                         const net::Reply& reply) { on_piece_call(from, request, reply); }));
   refresh_later();
@@ -299,7 +289,7 @@ void ChainRounds::begin(ChainBeginning& beginning) {
   trust_->fill(options);
   node_ = std::make_unique<chain::ChainNode>(
       chain::ChainServices{host_.key(), caller, *peers_, *executor_, host_.clock(), *files_, checks_, nullptr,
-                           *content_, services_.logger},
+                           *content_, services_.logger, host_.traffic()},
       std::move(options), beacon_seed, load_le<std::uint64_t>(seed.data()));
   training_->attach(*node_);
   for (std::uint32_t row = 0; row < fragments_.size(); ++row) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <mutex>
 
@@ -63,13 +64,17 @@ ExchangeService::ExchangeService(PeerHost& host, const RuntimeServices& services
       services_(services),
       options_(std::move(options)),
       disk_(make_thread_executor("ns-exchange", disk_queue)) {
+  std::array<std::uint8_t, 8> seed{};
+  services_.entropy.fill({seed.data(), seed.size()});
   host_.run([&] {
     server_ = std::make_unique<exchange::ContentServer>(
         exchange::ServerServices{host_.executor(), *disk_, host_.clock(), services_.files, services_.logger},
-        exchange::ServerLimits{}, options_.one_lan, [this](const Hash256& hash) { on_file_gone(hash); });
+        exchange::ServerLimits{}, options_.one_lan, load_le<std::uint64_t>(seed.data()),
+        [this](const Hash256& hash) { on_file_gone(hash); });
     methods_ = host_.member().methods().add(
         {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece},
-        net::MethodLimits(std::make_shared<net::RequestLimiter>(content_limits, options_.one_lan),
+        net::MethodLimits(std::make_shared<net::RequestLimiter>(content_limits, options_.one_lan,
+                                                                load_le<std::uint64_t>(seed.data())),
                           most_content_request),
         [this](const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply) {
           answer(from, method, request, reply);

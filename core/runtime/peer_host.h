@@ -70,6 +70,7 @@ class PeerHost {
   Executor& executor() { return *executor_; }
   const Clock& clock() const { return services_.clock; }
   const crypto::KeyPair& key() const { return key_; }
+  net::TrafficMeter* traffic() { return meter_.get(); }       // null: of no member
   const net::LineSpeed* line() const { return line_.get(); }  // null: of no member
 
  private:

@@ -74,7 +74,7 @@ node::RoundEntry RoundEntries::entry_of(const chain::ChainTip& before, const cha
   for (const chain::WalletRecord& wallet : tip.registry->wallets()) entry.tokens += wallet.counted_tokens;
   for (const chain::MemberRecord& member : before.registry->members()) {
     const bool in = std::binary_search(counted.begin(), counted.end(), member.number);
-    if (!in && member.presence != chain::Presence::Active) continue;
+    if (!in && member.id != self_ && !is_shown(*before.registry, member)) continue;
     ++entry.members;
     const chain::ContributionEntry* given = contribution_of(*before.registry->closed(), member.number);
     node::RoundMemberEntry one{to_hex(member.id), member.id == self_, in, 0, 0, std::nullopt, {}, {}};

@@ -105,7 +105,7 @@ StatusGossip::StatusGossip(GossipServices services, const Hash256& network,
       self_(crypto::node_id(services_.key.public_key())),
       rng_(seed),
       table_(network, options.table),
-      limiter_(options.requests, one_lan) {}
+      limiter_(options.requests, one_lan, seed) {}
 
 StatusGossip::~StatusGossip() = default;
 

@@ -53,8 +53,9 @@ Bootstrap::Bootstrap(const MemberContext& context, net::MethodTable& methods, Ad
   replace_table();
   methods_ = methods.add(
       {net::Method::DhtPing, net::Method::DhtFindNode, net::Method::DhtFindValue, net::Method::DhtStore},
-      net::MethodLimits(std::make_shared<net::RequestLimiter>(dht_limits, context.options.one_lan),
-                        max_dht_request),
+      net::MethodLimits(
+          std::make_shared<net::RequestLimiter>(dht_limits, context.options.one_lan, context.table_seed),
+          max_dht_request),
       [this](const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply) {
         table_->handle(from, method, request, reply);
       });

@@ -8,6 +8,7 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
     : services_(services),
       options_(std::move(options)),
       id_(crypto::node_id(services.key.public_key())),
+      seed_(seed),
       rng_(seed),
       book_(options_.network_id, options_.one_lan),
       gate_({options_.one_lan, services.on_own_subnet}, services.clock, seed),
@@ -16,7 +17,7 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
             services.conduct == nullptr ? nullptr : &services.conduct->bans()),
       tracker_(options_.network_id, options_.one_lan, rng_.next()),
       methods_(services.clock, services.conduct, services.ranks),
-      public_calls_(std::make_shared<net::RequestLimiter>(public_call_limits, options_.one_lan)),
+      public_calls_(std::make_shared<net::RequestLimiter>(public_call_limits, options_.one_lan, seed)),
       reach_(context(), methods_, public_calls_,
              {[this] { on_dialable_changed(); },
               [this] {
@@ -42,7 +43,7 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
 Member::~Member() = default;
 
 MemberContext Member::context() {
-  return {services_, options_, id_, rng_, book_, gate_, paths_, pool_};
+  return {services_, options_, id_, rng_, seed_, book_, gate_, paths_, pool_};
 }
 
 void Member::start() {

@@ -97,6 +97,7 @@ class Member final : public net::PeerService {
   const MemberServices services_;
   const MemberOptions options_;
   const net::NodeId id_;
+  const std::uint64_t seed_;
   Rng rng_;
   net::NodeBook book_;
   net::DialGate gate_;

@@ -66,7 +66,8 @@ struct MemberContext {
   const MemberServices& services;
   const MemberOptions& options;
   const net::NodeId id;
-  Rng& rng;  // one sequence for all parts, so that a seed replays the whole member
+  Rng& rng;                        // one sequence for all parts, so that a seed replays the whole member
+  const std::uint64_t table_seed;  // of tables by a keyed hash (net/hashed_buckets.h)
   net::NodeBook& book;
   net::DialGate& gate;
   PathTransport& paths;

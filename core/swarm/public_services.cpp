@@ -18,7 +18,7 @@ constexpr Duration dial_patience = std::chrono::seconds(4);
 PublicAnswers::PublicAnswers(PublicServices services, net::MethodTable& methods,
                              const std::shared_ptr<net::RequestLimiter>& calls, bool one_lan,
                              std::uint64_t seed)
-    : services_(services), one_lan_(one_lan), rng_(seed), dial_limiter_(dials, one_lan) {
+    : services_(services), one_lan_(one_lan), rng_(seed), dial_limiter_(dials, one_lan, seed) {
   using net::Caller;
   using net::Method;
   using net::Reply;

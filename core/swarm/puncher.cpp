@@ -32,14 +32,14 @@ bool known(Mapping mapping) {
 }  // namespace
 
 // Behind a relay all callers have its address: only their ids are counted.
-Puncher::Puncher(nat::Tunnels& tunnels, const Clock& clock, bool one_lan, std::function<void()> changed,
-                 net::DialGate* gate)
+Puncher::Puncher(nat::Tunnels& tunnels, const Clock& clock, bool one_lan, std::uint64_t seed,
+                 std::function<void()> changed, net::DialGate* gate)
     : tunnels_(tunnels),
       clock_(clock),
       one_lan_(one_lan),
       changed_(std::move(changed)),
       gate_(gate),
-      limiter_(each, /*one_lan=*/true),
+      limiter_(each, /*one_lan=*/true, seed),
       all_(all_per_second, all_burst, clock.monotonic_now()) {}
 
 Puncher::~Puncher() {

@@ -26,8 +26,8 @@ class Puncher {
 
   // All outlive it. changed: punchable() may have changed. gate: bounds the dials; null: nothing does.
   // Threads: the executor's, on which `tunnels` answers.
-  Puncher(nat::Tunnels& tunnels, const Clock& clock, bool one_lan, std::function<void()> changed,
-          net::DialGate* gate = nullptr);
+  Puncher(nat::Tunnels& tunnels, const Clock& clock, bool one_lan, std::uint64_t seed,
+          std::function<void()> changed, net::DialGate* gate = nullptr);
   ~Puncher();
 
   // Nodes that answer STUN requests (nat/relay_role.h), the nearest first. None: no punching is needed.

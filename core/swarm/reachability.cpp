@@ -29,7 +29,7 @@ Reachability::Reachability(const MemberContext& context, net::MethodTable& metho
                  if (context_.services.router != nullptr) context_.services.router->open(seen_at);
                }}),
       turn_trouble_(context.options.turn_trouble),
-      turn_ingress_(context.services.clock, context.options.one_lan,
+      turn_ingress_(context.services.clock, context.options.one_lan, context.table_seed,
                     [this](const platform::IpAddress& peer, std::function<void(Expected<void>)> done) {
                       // Tunnels exist: they gave the place that a caller asks for.
                       context_.services.tunnels->let_in(peer, std::move(done));
@@ -39,7 +39,7 @@ Reachability::Reachability(const MemberContext& context, net::MethodTable& metho
   listen_to_tunnels();
   if (context_.services.tunnels != nullptr && context_.options.port != 0) {
     puncher_ = std::make_unique<Puncher>(
-        *context_.services.tunnels, context_.services.clock, context_.options.one_lan,
+        *context_.services.tunnels, context_.services.clock, context_.options.one_lan, context_.table_seed,
         [this] { on_punchable_changed(); }, &context_.gate);
     context_.paths.set_puncher(puncher_.get());
     methods_.push_back(

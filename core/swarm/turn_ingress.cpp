@@ -6,11 +6,11 @@
 
 namespace neuroshard::swarm {
 
-TurnIngress::TurnIngress(const Clock& clock, bool one_lan, LetIn let_in)
+TurnIngress::TurnIngress(const Clock& clock, bool one_lan, std::uint64_t seed, LetIn let_in)
     : clock_(clock),
       one_lan_(one_lan),
       let_in_(std::move(let_in)),
-      each_(of_one, /*one_lan=*/true),
+      each_(of_one, /*one_lan=*/true, seed),
       all_(all_per_second, all_burst, clock.monotonic_now()) {}
 
 void TurnIngress::answer(const net::Caller& from, ByteSpan request, bool has_place, const net::Reply& reply) {

@@ -23,7 +23,7 @@ class TurnIngress {
   using LetIn = std::function<void(const platform::IpAddress& peer, std::function<void(Expected<void>)>)>;
 
   // one_lan: private addresses count. clock outlives it.  Threads: one.
-  TurnIngress(const Clock& clock, bool one_lan, LetIn let_in);
+  TurnIngress(const Clock& clock, bool one_lan, std::uint64_t seed, LetIn let_in);
 
   // has_place: whether the node has a place now. Errors for the caller: Corrupt (a fault) · Unsupported (no
   // place) · Denied (the address is not public, or the TURN server's rules forbid it) · Exhausted (too many

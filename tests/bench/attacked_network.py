@@ -1,4 +1,5 @@
 """Real nodes of one small network in rounds, which somebody attacks: start, pace, memory, bans, ends."""
+import argparse
 import json
 import os
 import re
@@ -22,11 +23,11 @@ def made_up_text(words=60_000):
 
 
 class AttackedNetwork(diloco_processes.Network):
-    """arguments: node (the program), folder, text, workers, liars = 0, period.
+    """arguments: node (the program), folder, text, workers, period.
     recorder: a further member that is honest, but writes what it says to the file `said` of its folder."""
 
     def __init__(self, arguments, recorder=False):
-        super().__init__(arguments)
+        super().__init__(argparse.Namespace(**{**vars(arguments), "liars": 0, "batch": 16, "alone": False, "precision": "fp32"}))
         self.recorder = recorder
         self.watched = {}
         self.peaks = {}

@@ -38,7 +38,7 @@ def main():
     parser.add_argument("--period", type=int, default=100)
     parser.add_argument("--workers", type=int, default=3)
     a = parser.parse_args()
-    a.liars, a.batch, a.alone, a.text = 0, 16, False, os.path.abspath(a.folder) + ".txt"
+    a.text = os.path.abspath(a.folder) + ".txt"
     os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0:alloc_dealloc_mismatch=0")
     os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
     with open(a.text, "w", encoding="utf-8") as text:

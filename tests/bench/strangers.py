@@ -17,6 +17,9 @@ import time
 import attacked_network
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+BELOW = ("plain", "tls", "frames", "no-bodies", "slow-bodies")  # of stranger_attacks.py
+SPOKEN = ("records", "punch", "joins", "fuzz")  # of protocol_fuzzer
+FLOODS = ("ping", "settings", "continuation", "greetings", "header_bomb", "rapid_reset")  # of grpc_floods.py
 PACE = 0.90  # of the control's rounds a minute
 MEMORY = 1.10  # of the control's largest resident size
 PERIOD_US = 100_000
@@ -63,6 +66,13 @@ class Group:
         return None
 
 
+def floods(a, network, host, port):
+    """Frames of HTTP/2 for gRPC, which the node cuts off, from an address of their own."""
+    program = os.path.join(HERE, os.pardir, "functional", "grpc_floods.py")
+    return {f"flood-{name}": [sys.executable, program, "flood", name, host, port, "--network", network.network_id, "--seconds", a.seconds]
+            for name in FLOODS}
+
+
 def attack_commands(a, network, number, at):
     """Name and command of each attack on the node `at`. A further one is a line here: a program that takes the address and the
     seconds, and whose last line is a JSON object with the key "calls" or "connections"."""
@@ -72,9 +82,9 @@ def attack_commands(a, network, number, at):
     below = [sys.executable, os.path.join(HERE, "stranger_attacks.py")]
     about = ["--network", network.network_id, "--seconds", a.seconds, "--seed", a.seed + number]
     calls = ["--profile", network.profile, "--seconds", a.seconds, "--seed", a.seed + number]
-    commands = {name: [*below, name, host, port, *about] for name in ("plain", "tls", "frames", "no-bodies", "slow-bodies")}
-    commands |= {name: [fuzzer, name, "--at", at, "--victim", a.victim, "--clients", 2, *calls] for name in ("records", "punch", "joins", "fuzz")}
-    return commands
+    commands = {name: [*below, name, host, port, *about] for name in BELOW}
+    commands |= {name: [fuzzer, name, "--at", at, "--victim", a.victim, "--clients", 2, *calls] for name in SPOKEN}
+    return commands | floods(a, network, host, port)
 
 
 def control_commands(a, network, ports):
@@ -82,8 +92,9 @@ def control_commands(a, network, ports):
     below = [sys.executable, os.path.join(HERE, "stranger_attacks.py")]
     about = ["--network", network.network_id, "--seconds", a.seconds, "--seed", a.seed]
     commands = {name: [*below, name, "127.0.0.1", ports["plain" if name == "plain" else "tls"], *about]
-                for name in ("plain", "tls", "frames", "no-bodies", "slow-bodies")}
-    for number, name in enumerate(("records", "punch", "joins", "fuzz")):
+                for name in BELOW}
+    commands |= floods(a, network, "127.0.0.1", ports["tls"])
+    for number, name in enumerate(SPOKEN):
         commands[name] = [fuzzer, "sink", "--at", f"127.0.0.1:{ports['plain']}", "--profile", network.profile, "--seconds", a.seconds,
                           "--seed", a.seed + number]
     return commands
@@ -196,7 +207,7 @@ def main():
     parser.add_argument("--share", type=float, default=0.25)
     parser.add_argument("--only", default="", help="names of attacks with commas between them, to see what each does")
     a = parser.parse_args()
-    a.base, a.liars, a.batch, a.alone, a.text = os.path.abspath(a.folder), 0, 16, False, os.path.join(os.path.abspath(a.folder), "text")
+    a.base, a.text = os.path.abspath(a.folder), os.path.join(os.path.abspath(a.folder), "text")
     try:
         Group(a.share).remove()
     except OSError as error:

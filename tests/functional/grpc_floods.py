@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Floods of HTTP/2 frames against a real node.    grpc_floods.py PROGRAM [--seconds S] [--only NAME]… [--report]
+"""Floods of HTTP/2 frames against a real node.
+
+    grpc_floods.py PROGRAM [--seconds S] [--only NAME]… [--report]
+    grpc_floods.py flood NAME HOST PORT --network HEX [--seconds S] [--connections N]    only the attack, on a node that runs
 
 Starts a tracker on the loopback interface, which has the same transport as every node, and attacks it from another
 loopback address with a client that frames HTTP/2 itself, over TLS with identities of its own. Meanwhile an honest
@@ -404,6 +407,28 @@ def run_attack(program, name, seconds):
             node.stop()
 
 
+def flood(arguments):
+    """One attack for so long on a node that another program watches; prints how much of it there was."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name", choices=list(ATTACKS))
+    parser.add_argument("host")
+    parser.add_argument("port", type=int)
+    parser.add_argument("--network", required=True)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--connections", type=int, default=2)
+    a = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        target = Target(f"{a.host}:{a.port}", bytes.fromhex(a.network), folder)
+        until = time.monotonic() + a.seconds
+        attackers = [Attacker(target, ATTACKS[a.name], target.context(), until) for _ in range(a.connections)]
+        for attacker in attackers:
+            attacker.start()
+        for attacker in attackers:
+            attacker.join(max(0, until - time.monotonic()) + 10)
+    print(json.dumps({"connections": sum(one.opened for one in attackers), "cut": sum(one.cut for one in attackers),
+                      "sent_mib": round(sum(one.sent for one in attackers) / 2**20, 2)}))
+
+
 def faults(figures, missed=()):
     """missed: attacks whose gates are known not to hold (docs/protocol/peers.md, "What remains"); the node has to live."""
     if not figures["alive"]:
@@ -443,4 +468,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["flood"]:
+        flood(sys.argv[2:])
+    else:
+        main()

@@ -43,17 +43,48 @@ def judge_fuzz(run, figures, seconds):
               f"{seconds} s, seed {fuzzer.get('seed')}")
 
 
-@target("strangers", "an hour of all attacks at once on four nodes in rounds, beside the same work without packets (STRANGERS_SECONDS; root)")
+@target("strangers", "an hour of all attacks at once on four nodes in rounds, and one of the same work without packets, in turn: six times ten "
+        "minutes of each, two and a half hours in all; goes on where it was ended (STRANGERS_SECONDS, STRANGERS_SEGMENTS; root)")
 def strangers(run):
     run.require(os.geteuid() == 0, "a control group for the attackers takes root")
     builds.release(run)
-    seconds = int(os.environ.get("STRANGERS_SECONDS", "3600"))
-    folder = run.folder / "nodes"
-    part = run.part(f"strangers-{seconds}", new_folder(folder, "python3", "-B", ROOT / "tests/bench/strangers.py", NODE, folder, "--seconds", seconds),
-                    lambda output: {} if NO_GROUP in output else reading.last_json(output), judge=outcome_of_strangers)
-    if part.figures:
-        run.figures = part.figures
-        judge_strangers(run, part.figures, seconds)
+    seconds, segments = int(os.environ.get("STRANGERS_SECONDS", "3600")), int(os.environ.get("STRANGERS_SEGMENTS", "6"))
+    each, folder, figures = seconds // segments, run.folder / "nodes", []
+    for seed in range(1, segments + 1):
+        part = run.part(f"strangers-{each}-{seed}", new_folder(folder, "python3", "-B", ROOT / "tests/bench/strangers.py", NODE, folder,
+                                                               "--seconds", each, "--seed", seed),
+                        lambda output: {} if NO_GROUP in output else reading.last_json(output), judge=outcome_of_strangers)
+        if not part.figures:
+            return
+        figures.append(part.figures)
+    run.figures = whole_of_strangers(figures)
+    judge_strangers(run, run.figures, each * segments)
+
+
+def whole_of_strangers(segments):
+    """The sides of all segments, which are equally long: mean pace, largest memory, sums."""
+    whole = {}
+    for name in ("control", "attacked"):
+        sides = [segment[name] for segment in segments]
+        nodes = {node for side in sides for node in side["mib"]}
+        attacks = {}
+        for side in sides:
+            for attack, said in side.get("attacks", {}).items():
+                sums = attacks.setdefault(attack, {})
+                for key, value in said.items():
+                    if isinstance(value, (int, float)):
+                        sums[key] = sums.get(key, 0) + value
+        whole[name] = {"rounds_per_minute": round(sum(side["rounds_per_minute"] for side in sides) / len(sides), 2),
+                       "mib": {node: {"most": max(side["mib"][node]["most"] for side in sides if node in side["mib"])} for node in sorted(nodes)},
+                       "attacks": attacks,
+                       **{key: [one for side in sides for one in side.get(key, [])] for key in ("ended", "banned_honest", "torn")}}
+
+    def most(side):
+        return max(one["most"] for one in side["mib"].values())
+
+    whole["pace"] = whole["attacked"]["rounds_per_minute"] / max(whole["control"]["rounds_per_minute"], 1e-9)
+    whole["memory"] = most(whole["attacked"]) / most(whole["control"])
+    return whole
 
 
 def outcome_of_strangers(status, output):

@@ -174,6 +174,16 @@ class LongChecks(unittest.TestCase):
             self.assertEqual([c["verdict"] for c in run.claims if c["gate"]], verdicts)
             self.assertEqual([c["value"] for c in run.claims if not c["gate"]], ["1 of 4"])
 
+    def test_segments_of_all_attacks_are_judged_as_one(self):
+        def side(pace, most, **more):
+            return {"rounds_per_minute": pace, "mib": {"node0": {"most": most}}, "ended": [], "torn": [], **more}
+        whole = targets_attacks.whole_of_strangers([
+            {"control": side(10.0, 200.0), "attacked": side(8.0, 205.0, attacks={"fuzz": {"calls": 5, "kinds": {}}})},
+            {"control": side(10.0, 190.0), "attacked": side(11.0, 210.0, attacks={"fuzz": {"calls": 7}}, banned_honest=["node1"])}])
+        self.assertEqual((round(whole["pace"], 2), round(whole["memory"], 2)), (0.95, 1.05))
+        self.assertEqual(whole["attacked"]["attacks"], {"fuzz": {"calls": 12}})
+        self.assertEqual((whole["attacked"]["banned_honest"], whole["control"]["ended"]), (["node1"], []))
+
     def test_changed_messages_are_judged(self):
         figures = {"fuzzer": {"calls": 9, "kinds": {"Ping": []}, "identities": 2, "honest_failed": 0, "honest_calls": 3, "seed": 1}, "findings": [],
                    "nodes": {"ended": [], "rounds": {"node0": 4}, "seconds": 3600.0}, "torn": [], "banned_honest": {"node0": []}}

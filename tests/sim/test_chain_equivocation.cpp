@@ -73,6 +73,7 @@ class TestChainEquivocation : public QObject {
   void a_certificate_convicts_who_voted_otherwise_data();
   void a_certificate_convicts_who_voted_otherwise();
   void what_is_old_or_of_another_history_is_refused();
+  void a_statement_puts_no_expulsion_off();
 };
 
 void TestChainEquivocation::equivocation_expels_data() {
@@ -281,6 +282,50 @@ void TestChainEquivocation::what_is_old_or_of_another_history_is_refused() {
   for (const std::size_t node : {2, 3}) QVERIFY(lab.world.chain(node).view().evidence > 0);
   lab.run_for(4 * lab_round);
   QCOMPARE(expelled(lab, 0), 1u);
+}
+
+// The evidence against a member arrives together with a statement of it, which says that it goes away. Only one of
+// them can be in a block.
+void TestChainEquivocation::a_statement_puts_no_expulsion_off() {
+  constexpr std::size_t all = 5, liar = 4;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    ChainLab lab(lab_options(seed, all));
+    QVERIFY(lab.world.run_to_round(2, 20 * lab_round));
+    const Hash256& network = lab.world.network_id();
+    const chain::ChainTip& tip = lab.world.chain(0).history()->tip();
+    const crypto::KeyPair& key = lab.world.key(liar);
+    const std::uint32_t number = tip.registry->find(lab.world.id(liar))->number;
+    const auto vote = [&](std::uint8_t block) {
+      Hash256 hash{};
+      hash.fill(block);
+      return chain::sign_vote({chain::VoteStep::Prepare, tip.height() + 1, tip.block->hash, 0, hash}, number,
+                              key, network);
+    };
+    chain::Statement away;
+    away.reference = {tip.height(), tip.block->hash};
+    away.what = chain::Away{};
+    chain::sign_statement(away, key, network);
+    const Bytes evidence =
+        chain::encode_item(chain::EvidencePost{chain::evidence_of(key.public_key(), vote(1), vote(2))});
+    const Bytes statement = chain::encode_item(chain::StatementPost{away});
+    lab.world.set_honest(liar, false);
+    lab.world.kill(liar);
+    // The first heard of an item makes a node look for a block, so none has one of them alone for a moment.
+    for (std::size_t node = 0; node < liar; ++node) {
+      QCOMPARE(answer_to(lab, node, liar, evidence), Verdict::Taken);
+      QCOMPARE(answer_to(lab, node, liar, statement), Verdict::Taken);
+    }
+    const MonotonicTime begun = lab.world.world().now();
+    const std::uint64_t height = lab.world.height(0);
+    const bool expels = lab.world.run_until([&] { return is_expelled(lab, 0, liar); }, 300 * lab_second);
+    const double seconds = to_seconds(lab.world.world().now() - begun);
+    qInfo("seed %llu: expelled after %.1f s and %llu blocks", (unsigned long long)seed, seconds,
+          (unsigned long long)(lab.world.height(0) - height));
+    QVERIFY2(expels, lab.text("expelled").c_str());
+    QVERIFY2(seconds <= 20, qPrintable(QString::number(seconds)));
+    QVERIFY2(lab.world.run_to_round(lab.world.round(0) + 2, 20 * lab_round), lab.text("rounds").c_str());
+    QCOMPARE(lab.world.seen().conflicts, 0u);
+  }
 }
 
 }  // namespace

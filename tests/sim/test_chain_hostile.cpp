@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/chain/rights.h"
+#include "core/sim/identities.h"
 #include "tests/sim/chain_lab.h"
 #include "tests/support/test_main.h"
 
@@ -64,6 +65,7 @@ class TestChainHostile : public QObject {
   void late_contributions_data();
   void late_contributions();
   void copied_payloads_never_count();
+  void a_vector_that_no_block_can_have_holds_nothing_up();
 };
 
 void TestChainHostile::omission_by_leaders_data() {
@@ -299,6 +301,40 @@ void TestChainHostile::copied_payloads_never_count() {
   QCOMPARE(certified(true), std::optional(0u));
   const auto honest = certified(false);  // the control: its own work counts
   QVERIFY(honest && *honest >= 3);
+}
+
+// One of five lists a member that there is not. Its vector is signed well, yet each close with it would be refused.
+void TestChainHostile::a_vector_that_no_block_can_have_holds_nothing_up() {
+  constexpr std::size_t all = 5, liar = 4;
+  constexpr std::uint64_t rounds_made = 6;
+  const auto seconds_of = [](std::uint64_t seed, bool lies) {
+    Hash256 network{};
+    const crypto::KeyPair key = key_of_node(seed, liar);
+    ChainLab lab(brisk_options(seed, all), false, [&](std::size_t node) -> test::EditingCaller::Edit {
+      if (node != liar || !lies) return nullptr;
+      return [&](const net::Contact&, PostKind kind, Bytes* post) {
+        if (kind != PostKind::Vector) return Fate::Send;
+        auto vector = *chain::decode_vector(ByteSpan(*post).subspan(1), all, 1);
+        vector.members.push_back(1000);
+        vector.payloads = {chain::Bitmap::of_ones(vector.members.size())};
+        chain::sign_vector(vector, key, network);
+        *post = chain::encode_item(chain::RoundsPost{rounds::vector_kind, chain::encode_vector(vector)});
+        return Fate::Send;
+      };
+    });
+    network = lab.world.network_id();
+    lab.world.start_all();
+    if (lies) lab.world.set_honest(liar, false);
+    const MonotonicTime begun = lab.world.world().now();
+    if (!lab.world.run_to_round(rounds_made, 600 * lab_second)) return 1e9;
+    return to_seconds(lab.world.world().now() - begun);
+  };
+  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+    const double clean = seconds_of(seed, false), lied = seconds_of(seed, true);
+    qInfo("seed %llu: %.1f s for %llu rounds, %.1f s without the liar's vectors", (unsigned long long)seed,
+          lied, (unsigned long long)rounds_made, clean);
+    QVERIFY2(lied < 2 * clean, qPrintable(QString::number(lied)));
+  }
 }
 
 }  // namespace

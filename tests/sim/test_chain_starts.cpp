@@ -2,6 +2,7 @@
 // claim or forge a history.
 #include <QtTest>
 
+#include "core/sim/identities.h"
 #include "tests/sim/chain_lab.h"
 #include "tests/support/test_main.h"
 
@@ -44,6 +45,8 @@ class TestChainStarts : public QObject {
   void claims_change_nothing_data();
   void claims_change_nothing();
   void a_claim_holds_up_no_beginning();
+  void silent_keys_hold_up_no_beginning_data();
+  void silent_keys_hold_up_no_beginning();
   void a_false_start_of_a_history_refuses_nobody_elses();
   void a_newcomer_keeps_the_whole_chain();
 };
@@ -215,6 +218,86 @@ void TestChainStarts::a_claim_holds_up_no_beginning() {
   lab.world.start_all();
   QVERIFY2(lab.world.run_to_round(2, 120 * lab_second), lab.text("three begin").c_str());
   QCOMPARE(lab.world.chain(0).view().voters, 3u);
+}
+
+// Keys that say hello to beginning nodes, and nothing else. They keep coming, and repeat what they said.
+class SilentKeys {
+ public:
+  // below: no key has a higher node id, so all of them are to propose first.
+  SilentKeys(ChainLab& lab, std::uint8_t prefixes, bool below) : lab_(lab), prefixes_(prefixes) {
+    if (!below) return;
+    for (std::size_t node = 0; node < lab.world.size(); ++node)
+      below_ = std::min(below_.value_or(lab.world.id(node)), lab.world.id(node));
+  }
+  void say_hello(std::size_t fresh) {
+    for (std::size_t i = 0; i < fresh; ++i) make();
+    for (const auto& [caller, hello] : hellos_)
+      for (std::size_t node = 0; node < lab_.world.size(); ++node)
+        lab_.world.chain(node).on_call(caller, net::Method::ChainPost, hello, [](net::Answer) {});
+  }
+  std::size_t size() const { return hellos_.size(); }
+
+ private:
+  void make() {
+    crypto::KeyPair key = key_of_node(77, ++made_);
+    while (below_ && *below_ < crypto::node_id(key.public_key())) key = key_of_node(77, ++made_);
+    const Hash256& network = lab_.world.network_id();
+    chain::Register registration;
+    registration.delegation =
+        crypto::delegate(key_of_node(78, made_), key.public_key(), network,
+                         lab_.world.world().clock().wall_now() + std::chrono::hours(24 * 200), 1);
+    registration.beacon = {Hash256{9}, 1, 4096};
+    chain::Statement founder;
+    founder.what = registration;
+    chain::sign_statement(founder, key, network);
+    const auto number = static_cast<std::uint8_t>(hellos_.size());
+    const platform::IpAddress ip = platform::IpAddress::v4(50, 1, number % prefixes_, number);
+    hellos_.push_back(
+        {{founder_id(key), {ip, 9000}}, chain::encode_item(chain::GenesisHello{founder, lab_tokenizer})});
+  }
+  static net::NodeId founder_id(const crypto::KeyPair& key) { return crypto::node_id(key.public_key()); }
+
+  static constexpr Hash256 lab_tokenizer{};
+  ChainLab& lab_;
+  const std::uint8_t prefixes_;
+  std::optional<net::NodeId> below_;
+  std::size_t made_ = 0;
+  std::vector<std::pair<net::Caller, Bytes>> hellos_;
+};
+
+void TestChainStarts::silent_keys_hold_up_no_beginning_data() {
+  QTest::addColumn<int>("first");  // keys that are there from the start on
+  QTest::addColumn<int>("prefixes");
+  QTest::addColumn<bool>("below");
+  QTest::newRow("no keys") << 0 << 1 << false;
+  QTest::newRow("of one prefix") << 40 << 1 << false;
+  QTest::newRow("of eight prefixes, first everywhere") << 70 << 8 << false;
+  QTest::newRow("of eight prefixes, with lower ids") << 70 << 8 << true;
+}
+
+// Four nodes, and 200 keys of strangers in the first minutes.
+void TestChainStarts::silent_keys_hold_up_no_beginning() {
+  QFETCH(int, first);
+  QFETCH(int, prefixes);
+  QFETCH(bool, below);
+  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+    auto options = lab_options(seed, 4);
+    options.open_start = true;
+    ChainLab lab(options);
+    SilentKeys keys(lab, static_cast<std::uint8_t>(prefixes), below);
+    lab.run_for(4 * lab_second);  // then they have asked each other for a history
+    keys.say_hello(static_cast<std::size_t>(first));
+    int seconds = 4;
+    for (; !all_have(lab, 1) && seconds < 600; seconds += 2) {
+      if (first > 0) keys.say_hello(keys.size() < 200 ? 2 : 0);
+      lab.run_for(2 * lab_second);
+    }
+    qInfo("seed %llu: a genesis after %d s, %zu keys", (unsigned long long)seed, seconds, keys.size());
+    QVERIFY2(all_have(lab, 1), lab.text("one").c_str());
+    QVERIFY2(seconds <= 240, qPrintable(QString::number(seconds)));
+    QCOMPARE(lab.world.chain(0).view().voters, 4u);
+    QVERIFY2(lab.world.run_to_round(2, 60 * lab_round), lab.text("rounds").c_str());
+  }
 }
 
 // Two of four voters name the true genesis to a newcomer and give another one.

@@ -1,7 +1,9 @@
 // The cost of a stranger's messages to a node of the chain. The control sends the same messages in a member's name.
 #include <QtTest>
 
+#include "core/chain/stranger_fetches.h"
 #include "core/rounds/round_posts.h"
+#include "core/sim/identities.h"
 #include "tests/sim/chain_lab.h"
 #include "tests/support/keys.h"
 #include "tests/support/test_main.h"
@@ -11,6 +13,7 @@ using namespace neuroshard::sim;
 using test::ChainLab;
 using test::lab_options;
 using test::lab_round;
+using test::lab_second;
 
 namespace {
 
@@ -77,6 +80,7 @@ class TestChainStrangers : public QObject {
  private Q_SLOTS:
   void signatures_of_a_stranger_are_not_checked_data();
   void signatures_of_a_stranger_are_not_checked();
+  void a_strangers_word_fetches_little();
 };
 
 void TestChainStrangers::signatures_of_a_stranger_are_not_checked_data() {
@@ -115,6 +119,49 @@ void TestChainStrangers::signatures_of_a_stranger_are_not_checked() {
     QVERIFY(of_member.checks >= static_cast<std::uint64_t>(messages));
   lab.run_for(4 * lab_round);
   QVERIFY2(lab.world.run_to_round(3, 60 * lab_round), lab.text("rounds go on").c_str());
+}
+
+// A stranger says all the time that it has a newer block, and answers with megabytes of nothing.
+void TestChainStrangers::a_strangers_word_fetches_little() {
+  constexpr std::size_t stranger = 4;
+  auto options = lab_options(5, 5);
+  options.founders = 4;
+  options.network.bytes_per_second = 100e6;
+  ChainLab lab(options, false, [](std::size_t node) -> test::EditingCaller::Edit {
+    if (node != stranger) return nullptr;  // it registers nowhere
+    return [](const net::Contact&, test::PostKind, Bytes*) { return test::Fate::Drop; };
+  });
+  std::uint64_t answered = 0, asked = 0;
+  lab.world.set_answers(
+      stranger, [&](const net::Caller& from, net::Method method, ByteSpan, const net::Respond& respond) {
+        if (method != net::Method::ChainBlocks) return false;
+        const Bytes nothing(3u << 20, 7);
+        if (from.id == lab.world.id(0)) {
+          ++asked;
+          answered += nothing.size();
+        }
+        respond(nothing);
+        return true;
+      });
+  lab.world.start_all();
+  QVERIFY(lab.world.run_to_round(1, 60 * lab_round));
+  const net::Caller caller{lab.world.id(stranger), endpoint_of_node(stranger)};
+  asked = answered = 0;
+  constexpr int seconds = 60;
+  for (int i = 0; i < 20 * seconds; ++i) {
+    const std::uint64_t height = lab.world.height(0) + 100;
+    const Bytes post = chain::encode_item(chain::CertifiedPost{height, Hash256{9}, std::nullopt});
+    lab.world.chain(0).on_call(caller, net::Method::ChainPost, post, [](net::Answer) {});
+    lab.run_for(lab_second / 20);
+  }
+  qInfo("%llu requests, %.1f MiB in %d s", (unsigned long long)asked,
+        static_cast<double>(answered) / (1 << 20), seconds);
+  // What its limits allow, and an answer that is under way.
+  const auto most =
+      chain::fetches_of_stranger.bytes_burst + seconds * chain::fetches_of_stranger.bytes_per_second;
+  QVERIFY(asked >= 1);
+  QVERIFY2(static_cast<double>(answered) <= most + (3u << 20), qPrintable(QString::number(answered)));
+  QVERIFY2(lab.world.run_to_round(lab.world.round(0) + 2, 60 * lab_round), lab.text("rounds go on").c_str());
 }
 
 NS_TEST(TestChainStrangers)

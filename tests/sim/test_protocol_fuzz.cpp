@@ -226,9 +226,7 @@ void TestProtocolFuzz::chain_and_rounds_hold() {
     }
   }
   const std::uint64_t round = world.round(0);
-  // An open start waits for founders that said hello and are silent. A member that speaks in many views holds
-  // up a height for some of them.
-  const Duration patience = open_start ? std::chrono::hours(1) : std::chrono::minutes(5);
+  const Duration patience = std::chrono::minutes(open_start ? 5 : 2);  // silent keys cost an attempt to begin
   const MonotonicTime ended = world.world().now();
   const bool goes_on = world.run_to_round(round + 2, patience);
   qInfo("two rounds later after %.0f s", to_seconds(world.world().now() - ended));
@@ -278,7 +276,8 @@ void TestProtocolFuzz::leaders_with_changed_blocks() {
 
 // No limit keeps a changed message from its handler.
 net::MethodLimits wide() {
-  return net::MethodLimits(std::make_shared<net::RequestLimiter>(net::RequestLimits{1e6, 1e6, 16, 4}, true));
+  return net::MethodLimits(
+      std::make_shared<net::RequestLimiter>(net::RequestLimits{1e6, 1e6, 16, 4}, true, 1));
 }
 
 // The methods of a member beside the chain, as a node registers them.
@@ -287,7 +286,7 @@ struct Services {
       : gossip({*host.key, host.member->caller(), host.executor, village.world.clock(),
                 [&host](std::size_t most) { return host.member->some(most); }},
                test::network_id(), std::nullopt, false, {}, 1),
-        content({host.executor, host.executor, village.world.clock(), files, logger}, {}, false) {
+        content({host.executor, host.executor, village.world.clock(), files, logger}, {}, false, 1) {
     auto& methods = host.member->methods();
     registrations.push_back(
         methods.add({net::Method::StatusPull}, wide(),

@@ -41,7 +41,7 @@ struct Node {
     return start.tick(at(now), wall_at(now), nobody);
   }
   Verdict hello(const Party& from, Duration now) {
-    return start.take(from.id, GenesisHello{founder_of(from)}, at(now));
+    return start.take(net::Caller{from.id, {}}, GenesisHello{founder_of(from)}, at(now));
   }
   Verdict propose(const Party& from, const BlockPtr& block, Duration now, OpenStart::Output* output) {
     return start.take(from.id, GenesisProposal{block}, at(now), wall_at(now), output);
@@ -157,7 +157,7 @@ class Bus {
     const net::NodeId& from = seats_[message.from].node->party.id;
     OpenStart& start = seat.node->start;
     if (const auto* hello = std::get_if<GenesisHello>(&message.item))
-      start.take(from, *hello, at(now_));
+      start.take(net::Caller{from, {}}, *hello, at(now_));
     else if (const auto* proposal = std::get_if<GenesisProposal>(&message.item))
       start.take(from, *proposal, at(now_), wall_at(now_), &output);
     else if (const auto* signature = std::get_if<GenesisSignature>(&message.item))

@@ -206,7 +206,8 @@ void TestOpenStart::a_stranger_in_the_list_is_not_signed() {
   Register registration = small::registration_of(other);
   registration.beacon.length = 77;
   const Statement changed = small::statement_of(other, registration, {});
-  QCOMPARE(node.start.take(other.id, GenesisHello{changed}, at(seconds(17))), Verdict::Taken);
+  QCOMPARE(node.start.take(net::Caller{other.id, {}}, GenesisHello{changed}, at(seconds(17))),
+           Verdict::Taken);
   QCOMPARE(node.propose(party_of(order[0]), block, seconds(18), &output), Verdict::Busy);
   QCOMPARE(node.hello(other, seconds(19)), Verdict::Taken);
   QCOMPARE(node.propose(party_of(order[0]), block, seconds(20), &output), Verdict::Taken);
@@ -225,6 +226,10 @@ void TestOpenStart::a_node_that_was_left_out_is_missed() {
   for (int attempt = 0; attempt < 3; ++attempt) {
     node.tick(now);
     hear_both(now);
+    // It takes part, with a genesis that this node has not signed.
+    QCOMPARE(node.start.take(party_of(order[2]).id, {Hash256{4}, party_of(order[2]).node.public_key(), {}},
+                             &output),
+             Verdict::Busy);
     QCOMPARE(node.propose(party_of(order[0]), without, now + seconds(8), &output), Verdict::Inadmissible);
     QVERIFY(output.to_all.empty());
     // Nothing comes of it: its own proposal in its turn, which nobody signs, is released too.
@@ -294,7 +299,8 @@ void TestOpenStart::other_initial_weights_are_noticed() {
   Node node(0);
   node.tick({});
   begins.tick(at({}), wall_at({}), false);
-  QCOMPARE(begins.take(node.party.id, GenesisHello{founder_of(node.party)}, at({})), Verdict::Taken);
+  QCOMPARE(begins.take(net::Caller{node.party.id, {}}, GenesisHello{founder_of(node.party)}, at({})),
+           Verdict::Taken);
   const OpenStart::Output proposed = begins.tick(at(seconds(40)), wall_at(seconds(40)), false);
   const auto* proposal = find_item<GenesisProposal>(proposed);
   QVERIFY(proposal != nullptr);
@@ -312,7 +318,7 @@ void TestOpenStart::hellos_are_checked() {
   const Party other = party_of(1);
   const Statement good = founder_of(other);
   const auto verdict = [&](const Statement& statement) {
-    return node.start.take(other.id, GenesisHello{statement}, at(seconds(1)));
+    return node.start.take(net::Caller{other.id, {}}, GenesisHello{statement}, at(seconds(1)));
   };
   QCOMPARE(verdict(good), Verdict::Busy);
   node.tick({});
@@ -436,7 +442,8 @@ void TestOpenStart::a_node_with_another_tokenizer_does_not_hold_up_the_start() {
       genesis = output.genesis;
       begun = now;
     }
-    high.start.take(low.id, GenesisHello{founder_of(low), Bus::tokenizer_of(order[0])}, at(now));
+    high.start.take(net::Caller{low.id, {}}, GenesisHello{founder_of(low), Bus::tokenizer_of(order[0])},
+                    at(now));
     if (high.start.wanted_tokenizer()) {
       QCOMPARE(*high.start.wanted_tokenizer(), Bus::tokenizer_of(order[0]));
       wanted = now;
@@ -454,9 +461,9 @@ void TestOpenStart::nobody_signs_a_genesis_with_another_tokenizer() {
   Node low(order[0], {}, {}, Bus::tokenizer_of(order[0]));
   const Party high = party_of(order[1]);
   low.tick({});
-  QCOMPARE(
-      low.start.take(high.id, GenesisHello{founder_of(high), Bus::tokenizer_of(order[1])}, at(seconds(1))),
-      Verdict::Taken);
+  QCOMPARE(low.start.take(net::Caller{high.id, {}},
+                          GenesisHello{founder_of(high), Bus::tokenizer_of(order[1])}, at(seconds(1))),
+           Verdict::Taken);
   for (int second = 1; second < 45; ++second) {
     const OpenStart::Output output = low.tick(seconds(second));
     QVERIFY(!find_item<GenesisProposal>(output));
@@ -466,9 +473,9 @@ void TestOpenStart::nobody_signs_a_genesis_with_another_tokenizer() {
   QCOMPARE(low.propose(high, genesis_of({0, 1}), seconds(46), &output), Verdict::Inadmissible);
   QVERIFY(!low.start.refused_anchors());
   // It says hello again, with the tokenizer of the lowest id.
-  QCOMPARE(
-      low.start.take(high.id, GenesisHello{founder_of(high), Bus::tokenizer_of(order[0])}, at(seconds(46))),
-      Verdict::Taken);
+  QCOMPARE(low.start.take(net::Caller{high.id, {}},
+                          GenesisHello{founder_of(high), Bus::tokenizer_of(order[0])}, at(seconds(46))),
+           Verdict::Taken);
   QVERIFY(find_item<GenesisProposal>(low.tick(seconds(47))));
 }
 

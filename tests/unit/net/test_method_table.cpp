@@ -11,7 +11,7 @@ namespace {
 
 // Limits that no test reaches.
 MethodLimits wide() {
-  return MethodLimits(std::make_shared<RequestLimiter>(RequestLimits{1e6, 1e6, 16, 4}, true));
+  return MethodLimits(std::make_shared<RequestLimiter>(RequestLimits{1e6, 1e6, 16, 4}, true, 1));
 }
 
 // A method without limits can't be registered.
@@ -88,7 +88,7 @@ void TestMethodTable::unknown_methods_are_no_fault() {
 
 void TestMethodTable::methods_that_share_a_limit_count_together() {
   Node node;
-  const MethodLimits limits(std::make_shared<RequestLimiter>(RequestLimits{1, 4, 16, 4}, false));
+  const MethodLimits limits(std::make_shared<RequestLimiter>(RequestLimits{1, 4, 16, 4}, false, 1));
   const auto a = node.table.add({Method::Ping}, limits, Node::says("a"));
   const auto b = node.table.add({Method::Peers}, limits, Node::says("b"));
   const auto free = node.table.add({Method::DialBack}, wide(), Node::says("free"));
@@ -111,7 +111,7 @@ void TestMethodTable::bytes_count_in_requests_and_answers() {
   bytes.bytes_per_second = 100;
   bytes.bytes_burst = 1000;
   const auto echo =
-      node.table.add({Method::Ping}, MethodLimits(std::make_shared<RequestLimiter>(bytes, false)),
+      node.table.add({Method::Ping}, MethodLimits(std::make_shared<RequestLimiter>(bytes, false, 1)),
                      Node::says(std::string(600, 'x')));
   QCOMPARE(node.call(1, Method::Ping, 300).size(), std::size_t{600});
   QCOMPARE(node.call(1, Method::Ping, 101), std::string("too many requests; wait a second"));
@@ -131,7 +131,7 @@ void TestMethodTable::strangers_share_a_limit_that_members_do_not() {
   RequestLimits few{1, 4, 1024, 4};
   few.strangers_factor = 8;
   MethodLimits limits = wide();
-  limits.of_strangers = std::make_shared<RequestLimiter>(few, false);
+  limits.of_strangers = std::make_shared<RequestLimiter>(few, false, 1);
   const auto post = table.add({Method::ChainPost}, limits, Node::says("taken"));
   const auto served = [&](std::uint8_t who) {
     bool ok = false;

@@ -29,11 +29,14 @@ struct Rounds {
     if (!chain.begin(founders).ok() || !chain.join(candidate)) qFatal("no chain");
   }
   net::NodeId id(std::size_t node) const { return crypto::node_id(chain.key(node).public_key()); }
-  void round() {
+  // worker: a further one that contributes.
+  void round(std::optional<std::size_t> worker = std::nullopt) {
     chain::BlockBody closing;
     Received received;
     received.payload = [this](std::size_t, std::size_t node, std::size_t) { return node != founders[2]; };
-    closing.close = chain.close({{founders[0], 500}, {founders[1], 400}, {founders[2], 300}}, received);
+    std::vector<Work> work{{founders[0], 500}, {founders[1], 400}, {founders[2], 300}};
+    if (worker) work.push_back({*worker, 300});
+    closing.close = chain.close(work, received);
     if (!chain.append(closing).ok()) qFatal("no close");
     const chain::ChainTip before = tip_of(chain);
     chain::BlockBody resulting;
@@ -74,6 +77,7 @@ class TestChainReport : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void an_entry_names_members_and_reasons();
+  void keys_that_only_registered_are_no_members();
   void the_step_gives_shares_and_what_was_left_out();
   void an_entry_is_handed_out_once();
   void the_chain_is_in_the_view();
@@ -89,7 +93,7 @@ void TestChainReport::an_entry_names_members_and_reasons() {
   QVERIFY(entry.has_value());
   QVERIFY(entry->fetched);
   QCOMPARE(entry->contributors, 2u);
-  QCOMPARE(entry->members, 5u);
+  QCOMPARE(entry->members, 4u);
   const auto& own = rounds.of(*entry, rounds.founders[0]);
   QVERIFY(own.mine && own.contributed && own.note.empty());
   QCOMPARE(own.tokens, std::uint64_t{500});
@@ -98,7 +102,28 @@ void TestChainReport::an_entry_names_members_and_reasons() {
   QVERIFY(rounds.of(*entry, rounds.founders[2]).note.find("too few members had its work") !=
           std::string::npos);
   QVERIFY(rounds.of(*entry, rounds.founders[3]).note.find("was not there") != std::string::npos);
+}
+
+// Anybody can register keys. Those that have done nothing yet are no members for people.
+void TestChainReport::keys_that_only_registered_are_no_members() {
+  Rounds rounds;
+  for (int i = 0; i < 3; ++i) QVERIFY(rounds.chain.join(rounds.chain.add_node()));
+  QCOMPARE(rounds.chain.registry().members().size(), std::size_t{8});
+  ChainReport report({100});
+  node::RoundsView view = view_of(report, moment_of(rounds));
+  QCOMPARE(view.members, 4u);
+  QCOMPARE(view.chain.candidates, 0u);
+  QCOMPARE(report.seen(moment_of(rounds)).members.size(), std::size_t{4});
+  rounds.round();  // they came after it began
+  rounds.round(rounds.candidate);
+  const auto entry = rounds.entries.take(0, 2, nullptr);
+  QVERIFY(entry.has_value());
+  QCOMPARE(entry->members, 5u);
   QCOMPARE(rounds.of(*entry, rounds.candidate).standing, std::string("candidate"));
+  view = view_of(report, moment_of(rounds));
+  QCOMPARE(view.members, 5u);
+  QCOMPARE(view.chain.candidates, 1u);
+  QCOMPARE(report.seen(moment_of(rounds)).members.size(), std::size_t{5});
 }
 
 void TestChainReport::the_step_gives_shares_and_what_was_left_out() {
@@ -143,7 +168,7 @@ void TestChainReport::the_chain_is_in_the_view() {
   now.chain.peers.histories = {{now.chain.genesis, 3}, {other, 2}, {Hash256{}, 1}};
   node::RoundsView view = view_of(report, now);
   QCOMPARE(view.chain.standing, std::string("voter"));
-  QCOMPARE(view.chain.candidates, 1u);
+  QCOMPARE(view.chain.candidates, 0u);  // it has done nothing yet
   QCOMPARE(view.chain.block_age, 7.0);
   ChainMoment early = now;
   early.wall = WallTime::min();

@@ -78,7 +78,7 @@ void TestLine::records_say_how_fast_a_line_is() {
       {net::Method::ContentPiece},
       net::MethodLimits(std::make_shared<net::RequestLimiter>(
           net::RequestLimits{.per_second = 1e6, .burst = 1e6, .bytes_per_second = 1e12, .bytes_burst = 1e12},
-          true)),
+          true, 1)),
       [](const net::Caller&, net::Method, ByteSpan, const net::Reply& reply) { reply(Bytes(piece)); });
   const auto record = [&](const Host& of, const Host& at) {
     return at.member->book().find(of.id, village.world.clock().wall_now());

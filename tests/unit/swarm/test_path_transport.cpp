@@ -85,7 +85,7 @@ struct Far {
     options.own = listener.local().value();
     tunnels = Tunnels::start(the_clock, the_entropy, *executor, options).value();
     run([&] {
-      puncher = std::make_unique<Puncher>(*tunnels, the_clock, /*one_lan=*/true, [] {});
+      puncher = std::make_unique<Puncher>(*tunnels, the_clock, /*one_lan=*/true, 1, [] {});
       puncher->set_servers({relay.endpoint});
       puncher->probe_nat();
       Tunnels::Events events;
@@ -194,7 +194,7 @@ void TestPathTransport::init() {
   book_ = std::make_unique<net::NodeBook>(network_id());
   run([&] {
     paths_ = std::make_unique<PathTransport>(*wire_, tunnels_.get(), *book_, the_clock);
-    puncher_ = std::make_unique<Puncher>(*tunnels_, the_clock, /*one_lan=*/true, [] {});
+    puncher_ = std::make_unique<Puncher>(*tunnels_, the_clock, /*one_lan=*/true, 1, [] {});
     paths_->set_puncher(puncher_.get());
     puncher_->set_servers({relay_->endpoint});
     puncher_->probe_nat();
@@ -348,7 +348,7 @@ const Endpoint turn{IpAddress::v4(11, 22, 33, 9), 50'000}, seen_at{IpAddress::v4
 void TestPathTransport::a_punch_leads_to_the_callers_own_address_only() {
   std::unique_ptr<Puncher> strict;
   far_->run([&] {
-    strict = std::make_unique<Puncher>(*far_->tunnels, the_clock, /*one_lan=*/false, [] {});
+    strict = std::make_unique<Puncher>(*far_->tunnels, the_clock, /*one_lan=*/false, 1, [] {});
     strict->set_servers({relay_->endpoint});
     strict->probe_nat();
   });

@@ -17,7 +17,7 @@ constexpr Duration second = std::chrono::seconds(1);
 
 struct Ingress {
   explicit Ingress(bool one_lan = false)
-      : ingress(clock, one_lan,
+      : ingress(clock, one_lan, 1,
                 [this](const IpAddress& peer, const std::function<void(Expected<void>)>& done) {
                   let_in.push_back(peer);
                   done(server_says);
