@@ -153,7 +153,7 @@ BlockBody Height::common_sections(bool presence_only) {
   body.silent = services_.presence.silent(now);
   body.statements =
       presence_only ? services_.mempool.presence_changes(tip_) : services_.mempool.statements(tip_);
-  if (!presence_only) body.evidence = services_.mempool.evidence(tip_);
+  if (!presence_only && !tip_.registry->is_restricted()) body.evidence = services_.mempool.evidence(tip_);
   // A node that says how it is needs no mark.
   const auto speaks = [&](std::uint32_t number) {
     const MemberRecord* member = tip_.registry->find(number);
@@ -168,10 +168,10 @@ BlockBody Height::common_sections(bool presence_only) {
 void Height::make_block(bool presence_only) {
   // A change of presence does not wait for the round.
   if (presence_only || (is_due_without_content() && !services_.content.is_due(tip_)))
-    return propose(common_sections(presence_only || tip_.registry->is_restricted()));
+    return propose(common_sections(presence_only));
   services_.content.make(tip_, [this, life = lifetime_.token()](Sections sections) {
     if (!life.alive()) return;
-    BlockBody body = common_sections(tip_.registry->is_restricted());
+    BlockBody body = common_sections(false);
     body.close = std::move(sections.close);
     body.result = std::move(sections.result);
     propose(std::move(body));

@@ -160,6 +160,7 @@ std::optional<Statement> OwnMembership::missing(const ChainTip& tip) {
   const MemberRecord* member = registry.find(id_);
   const WalletRecord* wallet = registry.wallet(delegation_.wallet_key);
   if (wallet != nullptr && wallet->expelled) return std::nullopt;
+  if (registry.revocation(key_.public_key(), delegation_.wallet_key) != nullptr) return std::nullopt;
   const bool is_recent = last_ && registry.is_recent(last_->reference, tip.block->hash);
   if (member == nullptr && is_recent && std::holds_alternative<Register>(last_->what) && applies(tip, *last_))
     return last_;

@@ -10,6 +10,13 @@ bool is_presence_change(const Statement& statement) {
   return std::holds_alternative<Away>(statement.what) || std::holds_alternative<Back>(statement.what);
 }
 
+// A lower one comes first in a block.
+int rank_of(const Statement& statement) {
+  if (std::holds_alternative<Revoke>(statement.what)) return 0;
+  return is_presence_change(statement) ? 1 : 2;
+}
+constexpr int last_rank = 2;
+
 bool contains(const std::vector<Statement>& statements, const Statement& statement) {
   return std::find(statements.begin(), statements.end(), statement) != statements.end();
 }
@@ -23,7 +30,7 @@ Verdict Mempool::check_reference(const Statement& statement, const ChainTip& tip
 }
 
 bool Mempool::has_room(const Statement& statement) const {
-  if (is_presence_change(statement)) return true;  // members' only, so there are few
+  if (rank_of(statement) < last_rank) return true;  // members' only, so there are few
   if (statements_.size() >= most_waiting_statements) return false;
   if (!std::holds_alternative<Register>(statement.what)) return true;
   const auto registrations = std::count_if(statements_.begin(), statements_.end(), [](const auto& each) {
@@ -85,9 +92,9 @@ std::vector<Statement> Mempool::applicable_of(std::vector<Statement> statements,
 
 std::vector<Statement> Mempool::statements(const ChainTip& tip) const {
   std::vector<Statement> ordered;
-  for (const bool presence : {true, false})
+  for (int rank = 0; rank <= last_rank; ++rank)
     for (const auto& [key, statement] : statements_)
-      if (is_presence_change(statement) == presence) ordered.push_back(statement);
+      if (rank_of(statement) == rank) ordered.push_back(statement);
   return applicable_of(std::move(ordered), tip);
 }
 
@@ -112,7 +119,7 @@ std::vector<Evidence> Mempool::evidence(const ChainTip& tip) const {
 
 bool Mempool::changes_presence() const {
   return std::any_of(statements_.begin(), statements_.end(),
-                     [](const auto& each) { return is_presence_change(each.second); });
+                     [](const auto& each) { return rank_of(each.second) < last_rank; });
 }
 
 }  // namespace neuroshard::chain

@@ -25,13 +25,14 @@ class Mempool {
   // Drops what the new tip contains or refuses.
   void on_tip(const ChainTip& tip);
 
-  // For the next block, in an order that applies: presence first, then the rest, each by node key; one of a
-  // node; at most `max_block_statements`. Statements that do not apply together wait for later blocks.
+  // For the next block, in an order that applies: revocations first, because a block has one statement of a node
+  // and a thief of its key can make others; then presence, then the rest, each by node key; at most `max_block_statements`. Statements that do not apply together wait for later blocks.
   std::vector<Statement> statements(const ChainTip& tip) const;
   // Away and Back only.
   std::vector<Statement> presence_changes(const ChainTip& tip) const;
   // By node key, one per wallet; at most `max_block_evidence`.
   std::vector<Evidence> evidence(const ChainTip& tip) const;
+  // By a revocation, too.
   bool changes_presence() const;
   bool has_evidence(const crypto::PublicKey& node) const { return evidence_.count(node) != 0; }
   bool empty() const { return statements_.empty() && evidence_.empty(); }
@@ -47,7 +48,7 @@ class Mempool {
   std::map<Key, Statement> statements_;
   std::map<crypto::PublicKey, Evidence> evidence_;
 };
-inline constexpr std::size_t most_waiting_statements = 4096;     // presence has room beyond that
+inline constexpr std::size_t most_waiting_statements = 4096;     // without presence and revocations
 inline constexpr std::size_t most_waiting_registrations = 1024;  // of nodes that are no members yet
 inline constexpr std::size_t most_waiting_evidence = 64;
 

@@ -153,22 +153,20 @@ Expected<void> ChainNode::take_block(const CertifiedBlock& block, bool live) {
   if (!history_) return make_error(ErrorCode::NotFound, "this node has no history yet");
   if (block.block->body.succession && !continuation_.may_adopt(*block.block))
     return make_error(ErrorCode::Denied, "a succession that this node's person has not agreed to");
-  if (block.block->header.height == history_->tip().height()) return take_rival(block);
+  if (block.block->header.height == history_->tip().height()) {
+    // One that was certified takes the place of a succession.
+    NS_RETURN_IF_ERROR(history_->replace_succession(block));
+    durable_.replace_last(block);
+    retire_height();
+    services_.content.on_history(history_->tip());
+    on_new_tip(block, true);
+    return {};
+  }
   const Committee& before = *history_->tip().committee;
   led_by_ = before.members()[before.leader(block.certificate->commits.view)].number;
   NS_RETURN_IF_ERROR(history_->append(block));
   durable_.append(block);
   on_new_tip(block, live);
-  return {};
-}
-
-// A block of the newest height: one that was certified takes the place of a succession.
-Expected<void> ChainNode::take_rival(const CertifiedBlock& block) {
-  NS_RETURN_IF_ERROR(history_->replace_succession(block));
-  durable_.replace_last(block);
-  retire_height();
-  services_.content.on_history(history_->tip());
-  on_new_tip(block, true);
   return {};
 }
 
@@ -373,6 +371,21 @@ bool ChainNode::is_away() const {
 Expected<HeldVoucher> ChainNode::give_voucher(std::uint64_t expires_ms) {
   if (!history_) return make_error(ErrorCode::NotFound, "this node has no history yet");
   return vouching_.give(history_->tip(), expires_ms);
+}
+
+Expected<void> ChainNode::revoke(const Statement& revocation) {
+  if (!history_) return make_error(ErrorCode::NotFound, "this node has no history yet");
+  const ChainTip& tip = history_->tip();
+  NS_RETURN_IF_ERROR(admissible(options_.rules, *tip.registry, tip.block->hash, revocation));
+  const Verdict verdict = mempool_.take(revocation, tip);
+  if (verdict != Verdict::Taken && verdict != Verdict::Known)
+    return make_error(ErrorCode::Denied,
+                      fmt::format("the revocation can't be in a block: {}", to_string(verdict)));
+  relay_.to_all(outbox_key::first_relayed + relayed_++ % outbox_key::relayed_window,
+                StatementPost{revocation});
+  advance();
+  outbox_.pump();
+  return {};
 }
 
 Expected<Hash256> ChainNode::beacon_reveal(std::uint64_t round) {

@@ -77,6 +77,7 @@ struct ChainView {
   std::vector<net::NodeId> missing;  // of the committee: not heard lately
   bool block_due = false, stalled = false;
   bool runs_twice = false;  // another process has this node's key (restart_guard.h)
+  bool revoked = false;     // this node's wallet has revoked its key
   Outlook outlook = Outlook::Certifies;
   std::optional<Hash256> asks_succession;  // a proposal that waits for this node's person
   bool refused_anchors = false;            // no history yet, and a peer begins with other weights
@@ -109,6 +110,9 @@ class ChainNode final : public ChainPort {
   bool is_away() const;
   // Gives a voucher of this node's wallet, for an invitation. Denied: this node's wallet has no vote.
   Expected<HeldVoucher> give_voucher(std::uint64_t expires_ms);
+  // A revocation that its wallet has signed: to all voters. NotFound: this node has no history. Denied says why no
+  // block can contain it.
+  Expected<void> revoke(const Statement& revocation);
 
   void post(std::uint64_t key, const RoundsPost& item, Reach reach,
             const std::vector<net::NodeId>& only) override;
@@ -130,7 +134,6 @@ class ChainNode final : public ChainPort {
   // ---- node.cpp: history
   void begin_history(History history, bool fresh);
   Expected<void> take_block(const CertifiedBlock& block, bool live);
-  Expected<void> take_rival(const CertifiedBlock& block);
   void on_new_tip(const CertifiedBlock& block, bool live);
   void open_height();
   void retire_height();

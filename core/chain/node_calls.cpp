@@ -316,6 +316,7 @@ ChainView ChainNode::view() const {
   view.members = registry.members().size();
   view.voters = registry.voter_count();
   view.committee = tip.committee->size();
+  view.revoked = registry.revocation(services_.key.public_key(), options_.delegation.wallet_key) != nullptr;
   if (const MemberRecord* own = registry.find(self_)) {
     view.member = true;
     view.voter = registry.is_voter(*own);

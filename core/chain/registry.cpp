@@ -12,7 +12,7 @@ namespace neuroshard::chain {
 namespace {
 
 constexpr std::string_view magic = "NSRG";
-constexpr std::uint16_t version = 1;
+constexpr std::uint16_t version = 2;
 
 enum class Leaf : std::uint8_t {
   Position = 1,
@@ -22,11 +22,14 @@ enum class Leaf : std::uint8_t {
   Row = 5,
   Wallet = 6,
   Member = 7,
+  Revocation = 8,
 };
 
 constexpr std::size_t row_bytes = 32 + 8 + 8 * 8;
 constexpr std::size_t wallet_bytes = 4 + 32 + 4 + 8 + 8 + 4 + 8 + 8 + 4 + 8;
 constexpr std::size_t least_member_bytes = 4 + 4 + 32 + 1 + 8 + 8 + 8 + 4 + 8 + commitment_bytes + 1 + 32 + 8;
+
+constexpr std::size_t revocation_bytes = 32 + 32 + 8;
 
 void append_hashes(Bytes& bytes, const std::vector<Hash256>& hashes) {
   append_le(bytes, static_cast<std::uint32_t>(hashes.size()));
@@ -89,6 +92,14 @@ MemberRecord read_member(ByteReader& in) {
   if (in.flag()) member.next_beacon = read_commitment(in);
   in.read(std::tie(member.revealed, member.revealed_round));
   return member;
+}
+
+auto revocation_fields(auto& revocation) {
+  return std::tie(revocation.node, revocation.wallet, revocation.height);
+}
+
+void append(Bytes& bytes, const RevocationRecord& revocation) {
+  append_record(bytes, revocation_fields(revocation));
 }
 
 void append_closed(Bytes& bytes, const std::optional<ClosedRound>& closed) {
@@ -158,6 +169,15 @@ const WalletRecord* Registry::wallet(std::uint32_t number) const {
 const WalletRecord* Registry::wallet(const crypto::PublicKey& key) const {
   const auto number = by_wallet_key_ ? by_wallet_key_->find(key) : std::nullopt;
   return number ? wallet(*number) : nullptr;
+}
+
+const RevocationRecord* Registry::revocation(const crypto::PublicKey& node,
+                                             const crypto::PublicKey& wallet) const {
+  const auto place = std::tie(node, wallet);
+  const auto at = std::lower_bound(
+      revocations_.begin(), revocations_.end(), place,
+      [](const RevocationRecord& revocation, const auto& sought) { return revocation.place() < sought; });
+  return at != revocations_.end() && at->place() == place ? &*at : nullptr;
 }
 
 bool Registry::is_voter(const MemberRecord& member) const {
@@ -230,7 +250,7 @@ void Registry::complete() {
 
 Hash256 Registry::compute_root() const {
   std::vector<Hash256> leaves;
-  leaves.reserve(4 + rows_.size() + wallets_.size() + members_.size());
+  leaves.reserve(4 + rows_.size() + wallets_.size() + members_.size() + revocations_.size());
   leaves.push_back(leaf_of(Leaf::Position, position_record()));
   leaves.push_back(leaf_of(Leaf::Ancestors, ancestors_record()));
   leaves.push_back(leaf_of(Leaf::Epoch, epoch_record()));
@@ -240,6 +260,7 @@ Hash256 Registry::compute_root() const {
   add_leaves(&leaves, Leaf::Row, rows_);
   add_leaves(&leaves, Leaf::Wallet, wallets_);
   add_leaves(&leaves, Leaf::Member, members_);
+  add_leaves(&leaves, Leaf::Revocation, revocations_);
   return crypto::merkle_root(leaves);
 }
 
@@ -252,6 +273,7 @@ Bytes Registry::encode() const {
   append_records(bytes, rows_);
   append_records(bytes, wallets_);
   append_records(bytes, members_);
+  append_records(bytes, revocations_);
   return bytes;
 }
 
@@ -273,12 +295,15 @@ Expected<RegistryPtr> Registry::decode(ByteSpan bytes) {
   for (WalletRecord& wallet : r.wallets_) in.read(wallet_fields(wallet));
   r.members_.resize(in.count(least_member_bytes, max_members));
   for (MemberRecord& member : r.members_) member = read_member(in);
+  r.revocations_.resize(in.count(revocation_bytes, max_revocations));
+  for (RevocationRecord& revocation : r.revocations_) in.read(revocation_fields(revocation));
   if (!in.at_end()) return corrupt("the registry can't be read");
 
   r.rebuild_indexes();
   const bool consistent =
       ascending_below(r.wallets_, r.next_wallet_) && ascending_below(r.members_, r.next_member_) &&
       !r.by_id_->has_duplicates() && !r.by_wallet_key_->has_duplicates() &&
+      is_ascending(r.revocations_, &RevocationRecord::place) &&
       std::all_of(r.members_.begin(), r.members_.end(),
                   [&r](const MemberRecord& member) { return r.wallet(member.wallet) != nullptr; });
   if (!consistent) return corrupt("the registry's records contradict each other");

@@ -8,8 +8,10 @@
 //
 // The root is a Merkle tree (RFC 6962, section 2.1) with one leaf per record, in this order: the position (where
 // the chain stands), the ancestors' hashes, the committee of the epoch, the closed round, then all rows, all
-// wallets and all members ascending by number. A leaf is a kind (u8, in that order from 1) and the record's bytes
+// wallets and all members ascending by number, and all revocations ascending by node and wallet. A leaf is a kind (u8, in that order from 1) and the record's bytes
 // as encode() writes them.
+//
+// A node key that a wallet revoked stays in the registry for ever, so that it never registers for this wallet again.
 //
 // Members that were dormant for 30 days end their membership with the next block; so does the vote of a wallet
 // without nodes.
@@ -21,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "core/chain/block.h"
@@ -73,6 +76,14 @@ struct MemberRecord {
   friend bool operator==(const MemberRecord&, const MemberRecord&) = default;
 };
 
+struct RevocationRecord {
+  crypto::PublicKey node{};
+  crypto::PublicKey wallet{};  // by key: the wallet's own record may be forgotten
+  std::uint64_t height = 0;    // of the block that carried it
+  auto place() const { return std::tie(node, wallet); }
+  friend bool operator==(const RevocationRecord&, const RevocationRecord&) = default;
+};
+
 struct RowRecord {
   Hash256 anchor{};
   std::uint64_t changed_round = 0;           // of the last new anchor; 0: genesis
@@ -112,6 +123,9 @@ class Registry {
   const std::vector<MemberRecord>& members() const { return members_; }
   const std::vector<WalletRecord>& wallets() const { return wallets_; }
   const std::vector<RowRecord>& rows() const { return rows_; }
+  const std::vector<RevocationRecord>& revocations() const { return revocations_; }
+  // Null: this wallet has not revoked this node key.
+  const RevocationRecord* revocation(const crypto::PublicKey& node, const crypto::PublicKey& wallet) const;
   // Positions of the active members.
   const std::vector<std::uint32_t>& active() const { return active_; }
   const std::vector<std::uint32_t>& epoch_committee() const { return epoch_committee_; }  // empty: all voters
@@ -154,6 +168,7 @@ class Registry {
   std::vector<RowRecord> rows_;
   std::vector<WalletRecord> wallets_;
   std::vector<MemberRecord> members_;
+  std::vector<RevocationRecord> revocations_;
   std::uint64_t epoch_round_ = 0, epoch_ms_ = 0;
   std::vector<std::uint32_t> epoch_committee_;
   std::uint32_t next_member_ = 0, next_wallet_ = 0;

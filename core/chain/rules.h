@@ -36,6 +36,8 @@ inline constexpr std::size_t few_voters = 4;
 inline constexpr std::uint64_t max_clock_lead_ms = 60'000;
 inline constexpr std::size_t max_members = 65'536;           // of one registry
 inline constexpr std::size_t max_wallets = 2 * max_members;  // with those that were expelled
+inline constexpr std::size_t max_revocations = 65'536;       // of one registry
+inline constexpr std::size_t max_wallet_revocations = 32;    // of one wallet
 inline constexpr std::size_t max_rows = 1'024;
 // Numbers that all vectors of a close list together, 32 MiB in memory. A body has no room for as many
 // contributions as would take more.

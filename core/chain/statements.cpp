@@ -8,7 +8,7 @@ namespace neuroshard::chain {
 namespace {
 
 // The numbers of the kinds are the alternatives' positions, from 1.
-enum class Kind : std::uint8_t { Register = 1, Vouch, Away, Back, Leave, Commit };
+enum class Kind : std::uint8_t { Register = 1, Vouch, Away, Back, Leave, Commit, Revoke };
 
 auto voucher_fields(auto& voucher) {
   return std::tie(voucher.issuer, voucher.key, voucher.serial, voucher.expires_ms, voucher.signature);
@@ -43,6 +43,9 @@ void write(Bytes&, const Back&) {}
 void write(Bytes&, const Leave&) {}
 void write(Bytes& bytes, const Commit& what) {
   append_record(bytes, commitment_fields(what.beacon));
+}
+void write(Bytes& bytes, const Revoke& what) {
+  append_array(bytes, what.wallet);
 }
 
 Register read_register(ByteReader& in, const crypto::PublicKey& node) {
@@ -87,6 +90,17 @@ bool inner_holds(const Register& what, const crypto::PublicKey& node, const Hash
 bool inner_holds(const Vouch& what, const crypto::PublicKey& node, const Hash256& network) {
   return voucher_is_used(what.voucher, what.voucher_signature, node, what.wallet, network);
 }
+// The signer's, and what it signs for.
+struct Signing {
+  crypto::PublicKey key;
+  crypto::Purpose purpose;
+};
+Signing signing_of(const Statement& statement) {
+  if (const auto* revoke = std::get_if<Revoke>(&statement.what))
+    return {revoke->wallet, crypto::Purpose::ChainRevocation};
+  return {statement.node, crypto::Purpose::ChainStatement};
+}
+
 template <class Plain>
 bool inner_holds(const Plain&, const crypto::PublicKey&, const Hash256&) {
   return true;
@@ -126,9 +140,14 @@ void sign_statement(Statement& statement, const crypto::KeyPair& node, const Has
   statement.signature = node.sign(crypto::Purpose::ChainStatement, network, signed_part(statement));
 }
 
+void sign_revocation(Statement& statement, const crypto::KeyPair& wallet, const Hash256& network) {
+  statement.what = Revoke{wallet.public_key()};
+  statement.signature = wallet.sign(crypto::Purpose::ChainRevocation, network, signed_part(statement));
+}
+
 bool statement_holds(const Statement& statement, const Hash256& network) {
-  return crypto::verify(statement.node, crypto::Purpose::ChainStatement, network, signed_part(statement),
-                        statement.signature) &&
+  const Signing by = signing_of(statement);
+  return crypto::verify(by.key, by.purpose, network, signed_part(statement), statement.signature) &&
          std::visit([&](const auto& what) { return inner_holds(what, statement.node, network); },
                     statement.what);
 }
@@ -157,6 +176,7 @@ Expected<Statement> decode_statement(ByteSpan bytes) {
     case Kind::Back: statement.what = Back{}; break;
     case Kind::Leave: statement.what = Leave{}; break;
     case Kind::Commit: statement.what = Commit{read_commitment(in)}; break;
+    case Kind::Revoke: statement.what = Revoke{in.array<crypto::PublicKey>()}; break;
     default: in.fail();
   }
   statement.signature = in.array<crypto::Signature>();

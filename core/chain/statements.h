@@ -1,5 +1,5 @@
-// Signed statements of members that blocks carry: registration, presence, beacon commitments, vouchers
-// (docs/protocol/chain.md). Each names a recent block, so it is valid in one history only, and for
+// Signed statements about members that blocks carry: registration, presence, beacon commitments, vouchers,
+// revocations (docs/protocol/chain.md). Each names a recent block, so it is valid in one history only, and for
 // `statement_life` blocks only.
 //
 // Canonical bytes: decode refuses everything that encode would not write. No signature is checked by decode.
@@ -81,17 +81,29 @@ struct Commit {  // a new hash chain; holds two rounds later
   friend bool operator==(const Commit&, const Commit&) = default;
 };
 
+// The wallet takes its delegation to the node back: ends the membership, and the key never registers again for
+// this wallet. The node key may be stolen, so the wallet key signs.
+struct Revoke {
+  crypto::PublicKey wallet{};
+  friend bool operator==(const Revoke&, const Revoke&) = default;
+};
+
 struct Statement {
-  crypto::PublicKey node{};
+  crypto::PublicKey node{};  // that it is about
   BlockReference reference;
-  std::variant<Register, Vouch, Away, Back, Leave, Commit> what;
-  crypto::Signature signature{};  // purpose ChainStatement, by the node key, over all bytes before it
+  std::variant<Register, Vouch, Away, Back, Leave, Commit, Revoke> what;
+  // Over all bytes before it. By the node key, purpose ChainStatement; of a Revoke by its wallet's key, purpose
+  // ChainRevocation.
+  crypto::Signature signature{};
   friend bool operator==(const Statement&, const Statement&) = default;
 };
 inline constexpr std::size_t max_statement_bytes = 1024;
 
+// Of any kind but Revoke.
 void sign_statement(Statement& statement, const crypto::KeyPair& node, const Hash256& network);
-// The node's signature, and those of a delegation and of a voucher inside; a delegation must be for this node
+// Sets the wallet. node and reference are set before.
+void sign_revocation(Statement& statement, const crypto::KeyPair& wallet, const Hash256& network);
+// The signature, and those of a delegation and of a voucher inside; a delegation must be for this node
 // and network. Not whether it has expired (the registry compares block times), nor whether the registry takes
 // it.
 bool statement_holds(const Statement& statement, const Hash256& network);

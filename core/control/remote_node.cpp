@@ -256,11 +256,18 @@ Expected<void> RemoteNodeImpl::test_reachability() {
   return hand_over(session_, v1::ReachabilityTest(), &AsyncControl::TestReachability);
 }
 
-Expected<void> RemoteNodeImpl::continue_network(const node::ContinuationRequest& request,
-                                                node::Reply<node::ContinuationReply> reply) {
+Expected<void> RemoteDecisions::continue_network(const node::ContinuationRequest& request,
+                                                 node::Reply<node::ContinuationReply> reply) {
   v1::ContinuationRequest sent;
   encode(request, &sent);
   return ask<v1::ContinuationReply>(session_, sent, std::move(reply), &AsyncControl::ContinueNetwork);
+}
+
+Expected<void> RemoteDecisions::revoke_node(const node::RevocationRequest& request,
+                                            node::Reply<node::RevocationReply> reply) {
+  v1::RevocationRequest sent;
+  encode(request, &sent);
+  return ask<v1::RevocationReply>(session_, sent, std::move(reply), &AsyncControl::RevokeNode);
 }
 
 Expected<void> RemoteNodeImpl::query_tokens(const std::string& text,

@@ -36,6 +36,7 @@ enum class Purpose : std::uint8_t {
   ChainVoucher = 39,
   ChainHeartbeat = 40,  // core/chain/messages.h
   ChainVoucherUse = 41,
+  ChainRevocation = 42,  // core/chain/statements.h, by a wallet key
 };
 
 // Holds a secret seed; wiped on destruction. Movable only.  Threads: sign() from any.

@@ -24,7 +24,7 @@
 #include "core/contribute/machine_sensors.h"
 #include "core/engine/round_trainer.h"
 #include "core/engine/training_session.h"
-#include "core/node/continuation.h"
+#include "core/node/member_decisions.h"
 #include "core/node/network_view.h"
 #include "core/node/node.h"
 #include "core/node/rounds_report.h"
@@ -77,9 +77,8 @@ struct EngineOptions {
   std::function<node::RoundsView()> rounds_view;
   // The details, for query_rounds(): replies once, on any thread; must only enqueue.
   std::function<void(node::Reply<node::RoundsReport>)> rounds_report;
-  // For continue_network(): replies once, on any thread; must only enqueue. Null without a chain.
-  std::function<void(const node::ContinuationRequest&, node::Reply<node::ContinuationReply>)>
-      continue_network;
+  // About the members of a chain; null: there is none.
+  std::shared_ptr<node::MemberDecisions> decisions;
   // Conditions of the rounds that need a person. The engine raises them as alerts, and clears alerts that are
   // no longer reported. Keys begin with "rounds_".
   std::function<std::vector<node::Alert>()> rounds_alerts;

@@ -20,11 +20,10 @@
 
 namespace neuroshard::node {
 
-struct ContinuationReply;    // continuation.h
-struct ContinuationRequest;  // continuation.h
-struct Invitation;           // network_view.h
-struct NetworkView;          // network_view.h
-struct RoundsReport;         // rounds_report.h
+class MemberDecisions;  // member_decisions.h
+struct Invitation;      // network_view.h
+struct NetworkView;     // network_view.h
+struct RoundsReport;    // rounds_report.h
 
 struct TrainingPlan {
   std::string text_path;         // a file or folder of text; empty = the data that this directory already has
@@ -123,10 +122,7 @@ class Node {
   // Asks peers to dial this node now; query_network() has the result. Unsupported: the node has joined no
   // network.
   virtual Expected<void> test_reachability() = 0;
-  // This node's person goes on without members that are gone. The reply comes once the proposal is on its way;
-  // the snapshot shows the block. Unsupported: no chain. Denied, NotFound, Unavailable: why not, and what to do.
-  virtual Expected<void> continue_network(const ContinuationRequest& request,
-                                          Reply<ContinuationReply> reply) = 0;
+  virtual MemberDecisions& decisions() = 0;
   // An empty value takes the setting back to its default.
   virtual Expected<CommandId> set_setting(const std::string& name, const std::string& value) = 0;
   // Final checkpoint and end: CommandDone, then Ended; other commands are refused from now on.

@@ -189,7 +189,7 @@ struct ChainView {
   std::uint64_t active_units = 0, heard_units = 0;  // of the committee; heard lately
   std::uint32_t missing_count = 0;                  // of the committee, not heard lately
   std::vector<std::string> missing;                 // max_missing of them; node ids, 64 hex characters each
-  std::string standing;  // of this node: "voter", "candidate", "away"; empty: no member
+  std::string standing;  // of this node: "voter", "candidate", "away", "revoked"; empty: no member
   std::uint32_t contributions = 0, contributions_needed = 0;  // of a candidate, for a vote
   bool needs_voucher = false;
   // The voters that are heard: "certifies" (enough), "after_stall" (enough once the others were silent for long),

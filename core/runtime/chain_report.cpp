@@ -107,6 +107,11 @@ void ChainReport::fill(node::RoundsView& view, const ChainMoment& now) {
     view.trouble =
         "another copy of this node has its key, so this one signs nothing: stop the other copy, then restart "
         "this one";
+  if (now.chain.revoked)
+    view.trouble =
+        "this node's wallet has revoked its key, so it takes no part any more: to go on with this computer, "
+        "restore "
+        "the wallet in a new data directory and start the node there";
   if (view.trouble.empty() && has_other_begin(now)) view.trouble = other_begin;
   if (!now.registry) return;
   watch(now);
@@ -146,6 +151,7 @@ void ChainReport::fill_chain(node::ChainView& view, const ChainMoment& now) cons
     if (standing == "candidate" && is_shown(*now.registry, member)) ++view.candidates;
     if (member.id == now.self) view.standing = standing;
   }
+  if (chain.revoked) view.standing = "revoked";
   view.active_units = chain.active_units;
   view.heard_units = chain.heard_units;
   view.missing_count = static_cast<std::uint32_t>(chain.missing.size());

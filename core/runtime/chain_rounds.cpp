@@ -7,8 +7,8 @@
 
 #include "core/engine/training_data.h"
 #include "core/engine/training_memory.h"
+#include "core/runtime/chain_decisions.h"
 #include "core/runtime/chain_limits.h"
-#include "core/runtime/continuation_call.h"
 #include "core/runtime/round_rules.h"
 #include "core/storage/counted_files.h"
 #include "core/storage/file_spool.h"
@@ -124,16 +124,11 @@ std::function<node::RoundsView()> ChainRounds::view() const {
   };
 }
 
-ChainRounds::Continue ChainRounds::continuation() {
-  return [this, life = lifetime_.token(), &executor = host_.executor()](
-             const node::ContinuationRequest& request, const node::Reply<node::ContinuationReply>& reply) {
-    const bool posted = executor.post([this, life, request, reply] {
-      if (!life.alive() || !node_)
-        return reply(make_error(ErrorCode::Unavailable, "this node is still preparing its model, or ends"));
-      reply(go_on(*node_, request));
-    });
-    if (!posted) reply(make_error(ErrorCode::Busy, "this node is busy; try again in a moment"));
-  };
+std::shared_ptr<node::MemberDecisions> ChainRounds::decisions() {
+  return std::make_shared<ChainDecisions>(host_.executor(), lifetime_.token(), [this] {
+    if (!node_) return ChainDecisions::Chain{};
+    return ChainDecisions::Chain{node_.get(), chain_rules(consensus_, network_, fragments_.size())};
+  });
 }
 
 void ChainRounds::watch(node::Node* node) {

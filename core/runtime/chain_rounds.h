@@ -20,7 +20,7 @@
 #include "core/engine/chain_files.h"
 #include "core/engine/round_store.h"
 #include "core/net/method_table.h"
-#include "core/node/continuation.h"
+#include "core/node/member_decisions.h"
 #include "core/node/snapshot.h"
 #include "core/rounds/training_rounds.h"
 #include "core/runtime/batch_lists.h"
@@ -57,10 +57,8 @@ class ChainRounds final : public Presence {
   // The part of this node's invitations about the rounds' chain. The source may outlive the rounds, and is called
   // on the host's executor.
   InvitationSource invitations();
-  // A person goes on without members. Any thread, until stop().
-  using Continue =
-      std::function<void(const node::ContinuationRequest&, node::Reply<node::ContinuationReply>)>;
-  Continue continuation();
+  // The source of the decisions may outlive the rounds, and not the host.
+  std::shared_ptr<node::MemberDecisions> decisions();
   // The node whose training the status reports carry; null before that node ends.
   void watch(node::Node* node);
   // Ends the rounds and waits until everything is on the disk. The caller holds the data directory's lock.

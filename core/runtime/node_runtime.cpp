@@ -113,7 +113,7 @@ engine::EngineOptions NodeRuntime::engine_options(const config::DataDirectory& d
     engine.rounds_view = rounds_->view();
     engine.rounds_report = rounds_->status().report();
     engine.rounds_alerts = rounds_->status().alerts();
-    engine.continue_network = rounds_->continuation();
+    engine.decisions = rounds_->decisions();
   }
   return engine;
 }

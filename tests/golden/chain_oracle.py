@@ -106,6 +106,10 @@ def statement():  # Away
     return fill(60) + u64(8) + fill(61) + u8(3) + sign(62)
 
 
+def revocation():  # by wallet fill(69)
+    return fill(60) + u64(8) + fill(61) + u8(7) + fill(69) + sign(62)
+
+
 def evidence():  # two prepares of height 9, view 3, voter 4
     return (fill(63) + u8(1) + u8(1) + u64(9) + fill(64) + u32(3) + u32(4) + fill(65) + sign(66) + fill(67) + sign(68))
 
@@ -153,7 +157,7 @@ def values():
         "contribution_id": entry(5)[1],
         "contributions_root": contributions_root(MEMBERS),
         "vector_content": vector_content(*VECTORS[0][1:]), "vector_content_of_none": vector_content(*VECTORS[2][1:]),
-        "statement": sha(statement()), "evidence": sha(evidence()),
+        "statement": sha(statement()), "revocation": sha(revocation()), "evidence": sha(evidence()),
         "beacon_tip": chain[1000], "beacon_first": chain[999], "beacon_middle": chain[1000 - 1 - (500 - 4)],
         "beacon_last": chain[0],
         "next_beacon": sha(b"neuroshard/chain/next-beacon/1", fill(5), u64(7), u32(2), reveals),

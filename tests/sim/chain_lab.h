@@ -108,4 +108,14 @@ class ChainLab {
   const std::uint64_t seed_;
 };
 
+// A node's answer to a post, as if `from` had sent it.
+inline chain::Verdict answer_to(ChainLab& lab, std::size_t node, std::size_t from, const Bytes& post) {
+  chain::Verdict verdict = chain::Verdict::Count_;
+  lab.world.chain(node).on_call({lab.world.id(from), {}}, net::Method::ChainPost, post,
+                                [&](Expected<Bytes> answer) {
+                                  if (answer.ok()) verdict = chain::decode_answer(*answer)->verdict;
+                                });
+  return verdict;
+}
+
 }  // namespace neuroshard::test

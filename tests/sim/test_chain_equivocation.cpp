@@ -9,6 +9,7 @@
 using namespace neuroshard;
 using namespace neuroshard::sim;
 using chain::Verdict;
+using test::answer_to;
 using test::ChainLab;
 using test::contribution_in;
 using test::Fate;
@@ -51,16 +52,6 @@ std::size_t expelled(ChainLab& lab, std::size_t observer) {
   const auto& wallets = lab.world.chain(observer).history()->tip().registry->wallets();
   return static_cast<std::size_t>(
       std::count_if(wallets.begin(), wallets.end(), [](const auto& wallet) { return wallet.expelled; }));
-}
-
-// A node's answer to a post, as if `from` had sent it.
-Verdict answer_to(ChainLab& lab, std::size_t node, std::size_t from, const Bytes& post) {
-  Verdict verdict = Verdict::Count_;
-  lab.world.chain(node).on_call({lab.world.id(from), {}}, net::Method::ChainPost, post,
-                                [&](Expected<Bytes> answer) {
-                                  if (answer.ok()) verdict = chain::decode_answer(*answer)->verdict;
-                                });
-  return verdict;
 }
 
 class TestChainEquivocation : public QObject {

@@ -272,14 +272,6 @@ Expected<void> FakeNode::test_reachability() {
   return {};
 }
 
-Expected<void> FakeNode::continue_network(const node::ContinuationRequest& request,
-                                          node::Reply<node::ContinuationReply> reply) {
-  std::lock_guard lock(values_);
-  continuations.push_back(request);
-  reply(node::ContinuationReply{request.without});
-  return {};
-}
-
 Expected<void> FakeNode::query_tokens(const std::string& bytes,
                                       node::Reply<std::vector<node::TokenPiece>> reply) {
   if (bytes.size() > node::max_token_text)

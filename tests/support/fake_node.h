@@ -7,13 +7,33 @@
 #include <string>
 #include <vector>
 
-#include "core/node/continuation.h"
+#include "core/node/member_decisions.h"
 #include "core/node/network_view.h"
 #include "core/node/node.h"
 #include "core/node/rounds_report.h"
 #include "tests/support/node_script.h"
 
 namespace neuroshard::testing {
+
+// Keeps all requests. Threads: one.
+class FakeDecisions final : public node::MemberDecisions {
+ public:
+  Expected<void> continue_network(const node::ContinuationRequest& request,
+                                  node::Reply<node::ContinuationReply> reply) override {
+    continuations.push_back(request);
+    reply(node::ContinuationReply{request.without});
+    return {};
+  }
+  Expected<void> revoke_node(const node::RevocationRequest& request,
+                             node::Reply<node::RevocationReply> reply) override {
+    revocations.push_back(request);
+    reply(revoked);
+    return {};
+  }
+  std::vector<node::ContinuationRequest> continuations;
+  std::vector<node::RevocationRequest> revocations;
+  node::RevocationReply revoked;  // the answer
+};
 
 class FakeNode : public node::Node, public NodeScript {
  public:
@@ -33,8 +53,8 @@ class FakeNode : public node::Node, public NodeScript {
   // Outcomes of commands that are not held. An empty name is filled in.
   node::VerifyResult verified{{}, true, {}, 0};
   node::CheckpointComparison comparison;
-  std::vector<node::ContinuationRequest> continuations;  // all that were given
-  std::vector<std::string> text{"It ", "works."};        // written by generate()
+  FakeDecisions decided;
+  std::vector<std::string> text{"It ", "works."};  // written by generate()
   std::vector<node::SessionSensors> reports() const;
 
   // ---- Node ----
@@ -77,8 +97,7 @@ class FakeNode : public node::Node, public NodeScript {
   Expected<void> query_invitation(bool with_vote, node::Reply<node::Invitation> reply) override;
   Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
-  Expected<void> continue_network(const node::ContinuationRequest& request,
-                                  node::Reply<node::ContinuationReply> reply) override;
+  node::MemberDecisions& decisions() override { return decided; }
   // One token for each byte.
   Expected<void> query_tokens(const std::string& text,
                               node::Reply<std::vector<node::TokenPiece>> reply) override;

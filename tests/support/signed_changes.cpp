@@ -84,7 +84,7 @@ void SignedChanges::alter(chain::Statement& statement) {
   statement.node = key_.public_key();
   alter(statement.reference.height);
   if (mutator_.one_in(3)) alter(statement.reference.hash);
-  switch (rng.below(6)) {
+  switch (rng.below(7)) {
     case 0: {
       chain::Register joins;
       joins.delegation = delegation();
@@ -104,7 +104,8 @@ void SignedChanges::alter(chain::Statement& statement) {
       statement.what = commits;
       break;
     }
-    default: break;  // as it is
+    case 5: return chain::sign_revocation(statement, key_, pool_.network());  // the node is its own wallet
+    default: break;                                                           // as it is
   }
   chain::sign_statement(statement, key_, pool_.network());
 }

@@ -290,7 +290,7 @@ void TrainingPage::continue_network(const QStringList& without, const QString& a
   bridge().query<node::ContinuationReply>(
       this,
       [request](node::Node& node, node::Reply<node::ContinuationReply> reply) {
-        return node.continue_network(request, std::move(reply));
+        return node.decisions().continue_network(request, std::move(reply));
       },
       [this](const Expected<node::ContinuationReply>& reply) {
         rounds_->show_continuation(

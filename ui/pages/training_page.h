@@ -5,7 +5,7 @@
 #include <QTimer>
 #include <set>
 
-#include "core/node/continuation.h"
+#include "core/node/member_decisions.h"
 #include "core/node/rounds_report.h"
 #include "ui/pages/page.h"
 #include "ui/pages/training_marks.h"

@@ -46,6 +46,7 @@ QString ChainWords::presence(const node::ChainView& chain) {
 QString ChainWords::standing(const node::ChainView& chain) {
   if (chain.standing == "voter") return tr("This node votes.");
   if (chain.standing == "away") return tr("This node is away; its vote returns when it does.");
+  if (chain.standing == "revoked") return tr("The wallet of this node has revoked it.");
   if (chain.standing != "candidate") return tr("This node is no member yet.");
   const QString progress =
       tr("This node is a candidate: %1 of %2 contributions for a vote.")

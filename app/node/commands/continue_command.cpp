@@ -5,9 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/node/commands/consent.h"
 #include "app/node/commands/core_client.h"
-#include "core/node/continuation.h"
-#include "core/platform/process/terminal.h"
+#include "core/node/member_decisions.h"
 
 namespace neuroshard::app {
 namespace {
@@ -30,16 +30,6 @@ std::string question_of(const node::ContinuationRequest& request) {
          "of the network come about, and one of them is dropped later.\nGo on? [y/N] ";
 }
 
-Expected<void> ask_person(const node::ContinuationRequest& request) {
-  const auto answer = platform::prompt(question_of(request), /*hidden=*/false);
-  if (!answer.ok() && answer.error().code == ErrorCode::Unavailable)
-    return make_error(ErrorCode::InvalidArgument,
-                      "going on requires your consent, but there is no terminal: add --yes");
-  if (!answer.ok()) return answer.error();
-  if (*answer == "y" || *answer == "Y" || *answer == "yes") return {};
-  return make_error(ErrorCode::Cancelled, "declined; nothing was changed");
-}
-
 Expected<void> go_on(const ContinueFlags& flags, CommandContext& context) {
   if (flags.without.empty() == !flags.agree)
     return make_error(ErrorCode::InvalidArgument,
@@ -52,11 +42,11 @@ Expected<void> go_on(const ContinueFlags& flags, CommandContext& context) {
     if (request.agree.empty())
       return make_error(ErrorCode::NotFound, "no other member asks this node to go on without some");
   }
-  if (!flags.yes) NS_RETURN_IF_ERROR(ask_person(request));
+  if (!flags.yes) NS_RETURN_IF_ERROR(ask_consent(question_of(request), "going on"));
   NS_ASSIGN_OR_RETURN(const auto reply,
                       client->ask<node::ContinuationReply>(
                           [&request](node::Node& node, node::Reply<node::ContinuationReply> done) {
-                            return node.continue_network(request, std::move(done));
+                            return node.decisions().continue_network(request, std::move(done));
                           }));
   context.output.json_line({{"without", reply.without}, {"agreed", flags.agree}});
   context.output.line(

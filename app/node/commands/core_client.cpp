@@ -107,6 +107,11 @@ Expected<node::CommandResult> CoreClient::run(const Send& send, const std::strin
   }
 }
 
+bool CoreClient::pause() {
+  static_cast<void>(events_.next(poll));
+  return !context_.stop.cancelled();
+}
+
 Expected<void> CoreClient::wait(StopFlag& flag) {
   while (!flag.wait(poll)) {
     if (context_.stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the answer came");

@@ -31,6 +31,8 @@ class CoreClient {
   // show: may be null; called again and again during the wait, for example to print text that has arrived.
   Expected<node::CommandResult> run(const Send& send, const std::string& label,
                                     const std::function<void()>& show = {});
+  // Waits a moment for the core. False: Ctrl-C.
+  bool pause();
   // Sends a query and waits for the answer.
   template <class T>
   Expected<T> ask(const std::function<Expected<void>(node::Node&, node::Reply<T>)>& question) {

@@ -28,7 +28,7 @@ const char* kind_of(const chain::BlockBody& body) {
 }
 
 const char* kind_of(const chain::Statement& statement) {
-  constexpr const char* names[] = {"register", "vouch", "away", "back", "leave", "commit"};
+  constexpr const char* names[] = {"register", "vouch", "away", "back", "leave", "commit", "revoke"};
   static_assert(std::size(names) == std::variant_size_v<decltype(statement.what)>);
   return names[statement.what.index()];
 }
@@ -144,6 +144,7 @@ Json tip_json(const chain::History& history) {
             {"voters", registry.voter_count()},
             {"members", Json::array()},
             {"committee", Json::array()},
+            {"revocations", Json::array()},
             {"rows", Json::array()}};
   for (const chain::MemberRecord& member : registry.members())
     json["members"].push_back({{"number", member.number},
@@ -153,6 +154,9 @@ Json tip_json(const chain::History& history) {
                                {"contributions", member.contributions}});
   for (const chain::CommitteeMember& member : tip.committee->members())
     json["committee"].push_back({{"number", member.number}, {"units", member.units}});
+  for (const chain::RevocationRecord& one : registry.revocations())
+    json["revocations"].push_back(
+        {{"node", node_of(one.node)}, {"wallet_key", to_hex(one.wallet)}, {"height", one.height}});
   for (const chain::RowRecord& row : registry.rows())
     json["rows"].push_back({{"anchor", to_hex(row.anchor)}, {"changed_round", row.changed_round}});
   return json;
@@ -172,6 +176,8 @@ std::vector<std::string> tip_lines(const chain::History& history) {
     lines.push_back(fmt::format("  {:<9}  {}  {} of {} units, {}", standing_of(registry, member),
                                 to_hex(member.id), tip.committee->units_of(member.number),
                                 tip.committee->units(), plural(member.contributions, "contribution")));
+  for (const chain::RevocationRecord& one : registry.revocations())
+    lines.push_back(fmt::format("  {:<9}  {}  in block {}", "revoked", node_of(one.node), one.height));
   return lines;
 }
 
@@ -206,6 +212,7 @@ Json chain_view_json(const node::ChainView& chain) {
 std::string standing_text(const node::ChainView& chain) {
   if (chain.standing == "voter") return "this node votes";
   if (chain.standing == "away") return "this node is away";
+  if (chain.standing == "revoked") return "the wallet of this node has revoked it";
   if (chain.standing != "candidate") return "this node is no member yet";
   std::string text = fmt::format("this node is a candidate with {} of {} contributions", chain.contributions,
                                  chain.contributions_needed);

@@ -129,13 +129,34 @@ void BlockApplication::apply(const Statement& statement, const Back&) {
   set_presence(member(*draft_->find(crypto::node_id(statement.node))), Presence::Active);
 }
 
-void BlockApplication::apply(const Statement& statement, const Leave&) {
-  const std::uint32_t number = draft_->find(crypto::node_id(statement.node))->number;
+void BlockApplication::end_membership(const crypto::PublicKey& node) {
+  const std::uint32_t number = draft_->find(crypto::node_id(node))->number;
   end_memberships([number](const MemberRecord& record) { return record.number == number; });
+}
+
+void BlockApplication::apply(const Statement& statement, const Leave&) {
+  end_membership(statement.node);
 }
 
 void BlockApplication::apply(const Statement& statement, const Commit& what) {
   member(*draft_->find(crypto::node_id(statement.node))).next_beacon = what.beacon;
+}
+
+void BlockApplication::apply(const Statement& statement, const Revoke& what) {
+  end_membership(statement.node);
+  std::vector<RevocationRecord>& all = draft_->revocations_;
+  if (all.size() >= max_revocations) {
+    auto oldest = all.end();
+    for (auto at = all.begin(); at != all.end(); ++at)
+      if (is_evictable(*draft_, *at) && (oldest == all.end() || at->height < oldest->height)) oldest = at;
+    NS_CHECK(oldest != all.end());
+    all.erase(oldest);
+  }
+  const RevocationRecord record{statement.node, what.wallet, height_};
+  const auto after = [](const RevocationRecord& a, const RevocationRecord& b) {
+    return a.place() < b.place();
+  };
+  all.insert(std::upper_bound(all.begin(), all.end(), record, after), record);
 }
 
 void BlockApplication::use_voucher_of(const Voucher& voucher, WalletRecord& vouched) {

@@ -58,6 +58,8 @@ Expected<void> check(const StatementContext& context, const Registry& now, const
       check_registration(context.rules, context.before.round() + 1, context.time_ms, statement.node, what));
   const WalletRecord* wallet = now.wallet(what.delegation.wallet_key);
   if (wallet != nullptr && wallet->expelled) return denied("the wallet is expelled");
+  if (now.revocation(statement.node, what.delegation.wallet_key) != nullptr)
+    return denied("the wallet revoked this node key");
   const auto evictable = [&now](const MemberRecord& other) { return is_evictable(now, other); };
   if (now.members().size() >= max_members &&
       std::none_of(now.members().begin(), now.members().end(), evictable))
@@ -120,11 +122,35 @@ Expected<void> check(const StatementContext& context, const Registry& /*now*/, c
   return {};
 }
 
+Expected<void> check(const StatementContext& /*context*/, const Registry& now, const Statement& statement,
+                     const MemberRecord* member, const Revoke& what) {
+  if (now.revocation(statement.node, what.wallet) != nullptr)
+    return denied("the wallet has revoked this node key already");
+  if (member == nullptr) return denied("the node is not a member");
+  if (now.wallet(member->wallet)->key != what.wallet) return denied("the node works for another wallet");
+  if (is_last_voter(now, *member)) return denied("the last active voter can't be revoked");
+  const std::vector<RevocationRecord>& all = now.revocations();
+  const auto of_wallet = std::count_if(all.begin(), all.end(), [&what](const RevocationRecord& revocation) {
+    return revocation.wallet == what.wallet;
+  });
+  if (static_cast<std::size_t>(of_wallet) >= max_wallet_revocations)
+    return denied("the wallet has revoked as many nodes as it can: move to a new wallet");
+  const auto evictable = [&now](const RevocationRecord& other) { return is_evictable(now, other); };
+  if (all.size() >= max_revocations && std::none_of(all.begin(), all.end(), evictable))
+    return denied("the registry has no room for a revocation");
+  return {};
+}
+
 }  // namespace
 
 bool is_evictable(const Registry& registry, const MemberRecord& member) {
   const WalletRecord& wallet = *registry.wallet(member.wallet);
   return member.contributions == 0 && !wallet.voter && !wallet.is_trusted();
+}
+
+bool is_evictable(const Registry& registry, const RevocationRecord& revocation) {
+  const WalletRecord* wallet = registry.wallet(revocation.wallet);
+  return wallet == nullptr || wallet->expelled || (!wallet->is_trusted() && wallet->admitted_height == 0);
 }
 
 bool is_forgettable(const WalletRecord& wallet) {
@@ -150,10 +176,13 @@ Expected<void> check_registration(const ChainRules& rules, std::uint64_t round, 
 
 Expected<void> check_statement(const StatementContext& context, const Registry& now,
                                const Statement& statement) {
-  const bool presence =
-      std::holds_alternative<Away>(statement.what) || std::holds_alternative<Back>(statement.what);
-  if (context.restricted && !presence)
-    return denied("less than half of the voters are active: only presence changes until more are back");
+  // A revocation is its wallet's own decision, so the absent voters need no protection from it.
+  const bool always = std::holds_alternative<Away>(statement.what) ||
+                      std::holds_alternative<Back>(statement.what) ||
+                      std::holds_alternative<Revoke>(statement.what);
+  if (context.restricted && !always)
+    return denied(
+        "less than half of the voters are active: only presence changes and revocations until more are back");
   if (!context.before.is_recent(statement.reference, context.before_hash))
     return denied("the statement names no recent block of this history");
   const MemberRecord* member = now.find(crypto::node_id(statement.node));

@@ -25,6 +25,8 @@ Expected<void> check_evidence(const StatementContext& context, const Registry& n
 
 // Whether a member makes room for a new one when the registry is full: no vote, no voucher, no contribution.
 bool is_evictable(const Registry& registry, const MemberRecord& member);
+// The same of a revocation: its wallet never had a vote, or is expelled.
+bool is_evictable(const Registry& registry, const RevocationRecord& revocation);
 // The same of a wallet: expelled, and it never had a vote.
 bool is_forgettable(const WalletRecord& wallet);
 

@@ -258,7 +258,17 @@ class ControlService final : public wire::Control::Service {
     return answer<node::ContinuationReply>(
         *context, Scope::Steer,
         [&](node::Reply<node::ContinuationReply> done) {
-          return node_.continue_network(decode(*request), std::move(done));
+          return node_.decisions().continue_network(decode(*request), std::move(done));
+        },
+        reply);
+  }
+
+  Status RevokeNode(ServerContext* context, const wire::RevocationRequest* request,
+                    wire::RevocationReply* reply) override {
+    return answer<node::RevocationReply>(
+        *context, Scope::Steer,
+        [&](node::Reply<node::RevocationReply> done) {
+          return node_.decisions().revoke_node(decode(*request), std::move(done));
         },
         reply);
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <proto/control.pb.h>
-#include "core/node/continuation.h"
+#include "core/node/member_decisions.h"
 #include "core/node/network_view.h"
 #include "core/node/node.h"
 #include "core/node/rounds_report.h"
@@ -54,6 +54,10 @@ void encode(const node::ContinuationRequest& from, wire::ContinuationRequest* to
 node::ContinuationRequest decode(const wire::ContinuationRequest& from);
 void encode(const node::ContinuationReply& from, wire::ContinuationReply* to);
 node::ContinuationReply decode(const wire::ContinuationReply& from);
+void encode(const node::RevocationRequest& from, wire::RevocationRequest* to);
+node::RevocationRequest decode(const wire::RevocationRequest& from);
+void encode(const node::RevocationReply& from, wire::RevocationReply* to);
+node::RevocationReply decode(const wire::RevocationReply& from);
 void encode(const node::DataView& from, wire::Data* to);
 node::DataView decode(const wire::Data& from);
 void encode(const std::vector<node::TokenPiece>& from, wire::TokenList* to);

@@ -294,4 +294,27 @@ node::ContinuationReply decode(const wire::ContinuationReply& from) {
   return {{from.without().begin(), from.without().end()}};
 }
 
+void encode(const node::RevocationRequest& from, wire::RevocationRequest* to) {
+  to->set_node(from.node);
+  to->set_wallet(from.wallet);
+  to->set_statement(std::string(as_text(from.statement)));
+}
+
+node::RevocationRequest decode(const wire::RevocationRequest& from) {
+  return {from.node(), from.wallet(), Bytes(from.statement().begin(), from.statement().end())};
+}
+
+void encode(const node::RevocationReply& from, wire::RevocationReply* to) {
+  to->set_node(from.node);
+  to->set_network(from.network);
+  to->set_statement(std::string(as_text(from.statement)));
+  to->set_height(from.height);
+  to->set_revoked_at(from.revoked_at);
+}
+
+node::RevocationReply decode(const wire::RevocationReply& from) {
+  return {from.node(), from.network(), Bytes(from.statement().begin(), from.statement().end()), from.height(),
+          from.revoked_at()};
+}
+
 }  // namespace neuroshard::control::detail

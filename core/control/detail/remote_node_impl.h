@@ -7,6 +7,18 @@
 
 namespace neuroshard::control::detail {
 
+class RemoteDecisions final : public node::MemberDecisions {
+ public:
+  explicit RemoteDecisions(RemoteSession& session) : session_(session) {}
+  Expected<void> continue_network(const node::ContinuationRequest& request,
+                                  node::Reply<node::ContinuationReply> reply) override;
+  Expected<void> revoke_node(const node::RevocationRequest& request,
+                             node::Reply<node::RevocationReply> reply) override;
+
+ private:
+  RemoteSession& session_;
+};
+
 class RemoteNodeImpl final : public RemoteNode {
  public:
   explicit RemoteNodeImpl(ConnectOptions options);
@@ -52,14 +64,14 @@ class RemoteNodeImpl final : public RemoteNode {
   Expected<void> query_invitation(bool with_vote, node::Reply<node::Invitation> reply) override;
   Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
-  Expected<void> continue_network(const node::ContinuationRequest& request,
-                                  node::Reply<node::ContinuationReply> reply) override;
+  node::MemberDecisions& decisions() override { return decisions_; }
   Expected<void> query_tokens(const std::string& text,
                               node::Reply<std::vector<node::TokenPiece>> reply) override;
   Expected<void> query_settings(node::Reply<std::vector<node::SettingEntry>> reply) override;
 
  private:
   RemoteSession session_;
+  RemoteDecisions decisions_{session_};
   RemoteCommands commands_;  // closes the session at its end
 };
 

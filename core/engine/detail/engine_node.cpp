@@ -57,6 +57,18 @@ void describe(const config::DataDirectory& directory, const EngineServices& serv
   snapshot->model = model_view(profile.consensus);
 }
 
+// Of a node that trains alone.
+class NoDecisions final : public node::MemberDecisions {
+ public:
+  Expected<void> continue_network(const node::ContinuationRequest&,
+                                  node::Reply<node::ContinuationReply>) override {
+    return make_error(ErrorCode::Unsupported, "this node trains alone: it is in no network that could go on");
+  }
+  Expected<void> revoke_node(const node::RevocationRequest&, node::Reply<node::RevocationReply>) override {
+    return make_error(ErrorCode::Unsupported, "this node trains alone: no other node counts here");
+  }
+};
+
 }  // namespace
 
 EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineServices services,
@@ -64,6 +76,7 @@ EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineS
     : directory_(std::move(directory)),
       services_(services),
       options_(std::move(options)),
+      decisions_(options_.decisions ? options_.decisions : std::make_shared<NoDecisions>()),
       core_(make_thread_executor("ns-core", core_queue)),
       arrivals_(std::make_shared<net::Mailbox>(*core_)),
       publisher_(services_.clock, {options_.rounds_view, options_.network}),
@@ -297,14 +310,8 @@ Expected<void> EngineNode::test_reachability() {
   return {};
 }
 
-Expected<void> EngineNode::continue_network(const node::ContinuationRequest& request,
-                                            node::Reply<node::ContinuationReply> reply) {
-  if (!options_.continue_network)
-    return make_error(ErrorCode::Unsupported, "this node trains alone: it is in no network that could go on");
-  if (request.without.size() > node::max_without)
-    return make_error(ErrorCode::InvalidArgument, "too many members are named");
-  options_.continue_network(request, std::move(reply));
-  return {};
+node::MemberDecisions& EngineNode::decisions() {
+  return *decisions_;
 }
 
 Expected<void> EngineNode::query_tokens(const std::string& text,

@@ -77,8 +77,7 @@ class EngineNode final : public Engine {
   Expected<void> query_invitation(bool with_vote, node::Reply<node::Invitation> reply) override;
   Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
-  Expected<void> continue_network(const node::ContinuationRequest& request,
-                                  node::Reply<node::ContinuationReply> reply) override;
+  node::MemberDecisions& decisions() override;
   Expected<void> query_tokens(const std::string& text,
                               node::Reply<std::vector<node::TokenPiece>> reply) override;
   Expected<void> query_settings(node::Reply<std::vector<node::SettingEntry>> reply) override;
@@ -90,6 +89,7 @@ class EngineNode final : public Engine {
   const std::unique_ptr<config::DataDirectory> directory_;
   const EngineServices services_;
   const EngineOptions options_;
+  const std::shared_ptr<node::MemberDecisions> decisions_;
   // Owns the state below. Constructed before it; the destructor joins it before it destroys that state.
   std::unique_ptr<Executor> core_;
   const std::shared_ptr<net::Mailbox> arrivals_;

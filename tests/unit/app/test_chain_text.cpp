@@ -88,7 +88,7 @@ void TestChainText::statements_are_named_by_kind() {
   const auto json = block_json(block);
   std::string kinds;
   for (const auto& one : json["statements"]) kinds += one["kind"].get<std::string>() + " ";
-  QCOMPARE(kinds, std::string("register register vouch away back leave commit "));
+  QCOMPARE(kinds, std::string("register register vouch away back leave commit revoke "));
   QVERIFY(json["silent"] == nlohmann::ordered_json({4}));
   const std::string text = joined(block_lines(block));
   for (const char* part : {"(members)", "silent    member 4", "  register  ", "  leave     "})
@@ -101,6 +101,7 @@ void TestChainText::the_state_is_one_sentence() {
                        "this node votes"));
   QVERIFY(contains(chain_view_text(view_of("")), "this node is no member yet"));
   QVERIFY(contains(chain_view_text(view_of("away")), "this node is away"));
+  QVERIFY(contains(chain_view_text(view_of("revoked")), "the wallet of this node has revoked it"));
 }
 
 void TestChainText::a_candidate_learns_what_is_missing() {

@@ -100,6 +100,14 @@ class FixtureNodes {
     sign_statement(statement, key(node), rules_.network);
     return statement;
   }
+  // By this wallet's key.
+  Statement revocation_at(std::size_t node, BlockReference reference, const crypto::KeyPair& wallet) const {
+    Statement statement;
+    statement.node = key(node).public_key();
+    statement.reference = reference;
+    sign_revocation(statement, wallet, rules_.network);
+    return statement;
+  }
   Register registration(std::size_t node) const {
     Register what;
     what.delegation = crypto::delegate(wallet_key(node), key(node).public_key(), rules_.network,
@@ -177,6 +185,10 @@ class ChainFixture : public FixtureNodes {
   template <class What>
   Statement statement(std::size_t node, What what) const {
     return statement_at(node, {registry_->height(), hash()}, std::move(what));
+  }
+  // By the node's own wallet.
+  Statement revocation(std::size_t node) const {
+    return revocation_at(node, {registry_->height(), hash()}, wallet_key(node));
   }
 
   // ---- Rounds
@@ -314,6 +326,7 @@ class ChainFixture : public FixtureNodes {
   bool say(std::size_t node, What what, std::uint64_t after_ms = 1000) {
     return append(body_of({statement(node, std::move(what))}), after_ms).ok();
   }
+  bool revoke(std::size_t node) { return append(body_of({revocation(node)})).ok(); }
   bool join(std::size_t node) { return say(node, registration(node)); }
   // A round of two blocks in which these nodes contribute.
   bool round(const std::vector<Work>& works, const Received& received = {}) {

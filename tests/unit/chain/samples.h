@@ -110,6 +110,15 @@ Statement statement(std::uint8_t node, What what, BlockReference reference = {8,
   return statement;
 }
 
+// By the wallet of registration(node).
+inline Statement revocation(std::uint8_t node, BlockReference reference = {8, filled(41)}) {
+  Statement statement;
+  statement.node = test::key_of(node).public_key();
+  statement.reference = reference;
+  sign_revocation(statement, test::key_of(static_cast<std::uint8_t>(node + 100)), network);
+  return statement;
+}
+
 inline std::vector<Statement> statements_of_each_kind() {
   return {statement(1, registration(1, true)),
           statement(2, registration(2, false)),
@@ -117,7 +126,8 @@ inline std::vector<Statement> statements_of_each_kind() {
           statement(4, Away{}),
           statement(5, Back{}),
           statement(6, Leave{}),
-          statement(7, Commit{commitment()})};
+          statement(7, Commit{commitment()}),
+          revocation(8)};
 }
 
 inline Contribution contribution(std::uint8_t node, std::uint64_t tokens = 900) {

@@ -41,6 +41,16 @@ struct Fixture {
     const small::Party party = party_of(number);
     return statement_of(party, small::registration_of(party), reference_to(tip()));
   }
+  Statement revocation(std::uint32_t number, const crypto::KeyPair& wallet) const {
+    Statement statement;
+    statement.node = chain.parties[number].node.public_key();
+    statement.reference = reference_to(tip());
+    sign_revocation(statement, wallet, small::network);
+    return statement;
+  }
+  Statement revocation(std::uint32_t number) const {
+    return revocation(number, chain.parties[number].wallet);
+  }
   // A voter's votes for two blocks of one view.
   Evidence evidence(std::uint32_t number) const {
     const Vote one{VoteStep::Commit, tip().height() + 1, tip().block->hash, 0, Hash256{1}};
@@ -67,6 +77,8 @@ class TestMempool : public QObject {
   void presence_changes_are_a_part();
   void registrations_are_bounded();
   void evidence_is_kept_until_it_is_contained();
+  void a_revocation_comes_before_what_a_thief_says();
+  void a_flood_of_revocations_costs_no_signature_check();
 };
 
 void TestMempool::it_keeps_one_of_a_kind_and_node() {
@@ -241,6 +253,64 @@ void TestMempool::evidence_is_kept_until_it_is_contained() {
                                    sign_vote(two, 2, key, small::network)),
                        f.tip()),
            Verdict::Inadmissible);
+}
+
+// One of a node is in a block, and the thief has the node's key.
+void TestMempool::a_revocation_comes_before_what_a_thief_says() {
+  Fixture f;
+  QCOMPARE(f.take(f.from(2, Away{})), Verdict::Taken);
+  QCOMPARE(f.take(f.from(2, f.commit(1))), Verdict::Taken);
+  QCOMPARE(f.take(f.from(1, Away{})), Verdict::Taken);
+  const Statement revocation = f.revocation(2);
+  QCOMPARE(f.take(revocation), Verdict::Taken);
+  const std::vector<Statement> statements = f.pool.statements(f.tip());
+  QCOMPARE(statements.size(), std::size_t{2});
+  QCOMPARE(statements[0], revocation);
+  QVERIFY(std::holds_alternative<Away>(statements[1].what));
+  QCOMPARE(f.pool.presence_changes(f.tip()).size(),
+           std::size_t{2});  // a stall quorum does not suffice for it
+  BlockBody body;
+  body.statements = statements;
+  f.grow(f.chain.certified(f.tip(), body));
+  QVERIFY(f.pool.empty());
+  QCOMPARE(f.take(f.revocation(2)), Verdict::Inadmissible);
+  // Alone it is reason enough for a block.
+  QCOMPARE(f.take(f.revocation(3)), Verdict::Taken);
+  QVERIFY(f.pool.changes_presence());
+}
+
+void TestMempool::a_flood_of_revocations_costs_no_signature_check() {
+  struct Counted final : SignatureChecks {
+    std::uint64_t count = 0;
+    bool statement(const Statement& statement, const Hash256& network) override {
+      ++count;
+      return statement_holds(statement, network);
+    }
+  } counted;
+  Fixture f;
+  Mempool pool(f.chain.rules, counted);
+  const auto take = [&](const Statement& statement) { return pool.take(statement, f.tip()); };
+  Statement flood = f.revocation(1);
+  for (std::uint16_t i = 0; i < 1000; ++i) {
+    flood.node = party_of(static_cast<std::uint16_t>(2000 + i)).node.public_key();  // no member
+    QCOMPARE(take(flood), Verdict::Inadmissible);
+  }
+  const small::Party stranger = party_of(77);
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    QCOMPARE(take(f.revocation(i, stranger.wallet)), Verdict::Inadmissible);
+    QCOMPARE(take(f.revocation(i, f.chain.parties[(i + 1) % 4].wallet)), Verdict::Inadmissible);
+  }
+  Statement elsewhere = f.revocation(1);
+  elsewhere.reference.hash[0] ^= 1;
+  QCOMPARE(take(elsewhere), Verdict::OtherHistory);
+  QCOMPARE(counted.count, std::uint64_t{0});
+  // One that names a member and its wallet costs a check. A wrong one counts against its sender.
+  Statement forged = f.revocation(1);
+  forged.signature[0] ^= 1;
+  QCOMPARE(take(forged), Verdict::BadSignature);
+  QCOMPARE(take(f.revocation(1)), Verdict::Taken);
+  QCOMPARE(take(f.revocation(1)), Verdict::Known);
+  QCOMPARE(counted.count, std::uint64_t{2});
 }
 
 NS_TEST(TestMempool)

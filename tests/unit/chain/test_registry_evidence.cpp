@@ -162,7 +162,7 @@ void TestChainRegistryEvidence::a_registry_with_few_active_voters_is_restricted(
   QVERIFY(chain.say(nodes[2], Away{}));
   QVERIFY(chain.registry().is_restricted());
   const std::string only =
-      "less than half of the voters are active: only presence changes until more are back";
+      "less than half of the voters are active: only presence changes and revocations until more are back";
   QCOMPARE(chain.refusal(guest, chain.registration(guest)), only);
   QCOMPARE(chain.refusal(candidate, Leave{}), only);
   QCOMPARE(chain.refusal(with(two_votes(chain, nodes[0]))),

@@ -82,7 +82,7 @@ class RandomChain {
   Statement statement() {
     const std::size_t node = any();
     const std::size_t issuer = any();
-    switch (rng_.below(8)) {
+    switch (rng_.below(9)) {
       case 0:
       case 1: {
         const std::size_t fresh =
@@ -97,7 +97,8 @@ class RandomChain {
       case 3: return chain_.statement(node, chain_.vouch(node, issuer, serial_++));
       case 4: return chain_.statement(node, Away{});
       case 5: return chain_.statement(node, Leave{});
-      case 6:
+      case 6: return chain_.revocation(node);
+      case 7:
         return chain_.statement(node,
                                 Commit{{Hash256{1}, chain_.registry().round() + 3 + rng_.below(3), 50}});
       default: return chain_.statement(node, Back{});

@@ -18,6 +18,8 @@ class TestChainStatements : public QObject {
   void a_voucher_is_bound_to_its_issuer_and_network();
   void a_used_voucher_is_bound_to_node_and_wallet();
   void commitments_have_a_bounded_length();
+  void a_revocation_is_signed_by_the_wallet_it_names();
+  void an_unknown_kind_is_refused();
 };
 
 void TestChainStatements::every_kind_is_canonical() {
@@ -121,6 +123,41 @@ void TestChainStatements::commitments_have_a_bounded_length() {
   for (const std::uint32_t length : {1u, 65'536u}) {
     const Statement statement = samples::statement(7, Commit{{samples::filled(33), 4, length}});
     QVERIFY(decode_statement(encode_statement(statement)).ok());
+  }
+}
+
+void TestChainStatements::a_revocation_is_signed_by_the_wallet_it_names() {
+  const Statement right = samples::revocation(8);
+  QCOMPARE(encode_statement(right).size(), std::size_t{32 + 8 + 32 + 1 + 32 + 64});
+  QVERIFY(statement_holds(right, samples::network));
+  Statement other = right;
+  other.what = Revoke{key_of(150).public_key()};
+  QVERIFY2(!statement_holds(other, samples::network), "another wallet");
+  other = right;
+  other.node = key_of(9).public_key();
+  QVERIFY2(!statement_holds(other, samples::network), "another node");
+  // A thief of the node key has this signature only.
+  const Statement by_node = samples::statement(8, Revoke{key_of(108).public_key()});
+  QVERIFY(!statement_holds(by_node, samples::network));
+  // The wallet's key signs nothing else that would count here.
+  Statement as_statement;
+  as_statement.reference = right.reference;
+  as_statement.what = right.what;
+  sign_statement(as_statement, key_of(108), samples::network);
+  as_statement.node = right.node;
+  QVERIFY(!statement_holds(as_statement, samples::network));
+  Statement leave = right;
+  leave.what = Leave{};
+  QVERIFY2(!statement_holds(leave, samples::network), "the kind is not signed");
+}
+
+void TestChainStatements::an_unknown_kind_is_refused() {
+  Bytes bytes = encode_statement(samples::statement(4, Away{}));
+  for (const int kind : {0, 8, 255}) {
+    bytes[72] = static_cast<std::uint8_t>(kind);
+    const auto read = decode_statement(bytes);
+    QVERIFY(!read.ok());
+    QCOMPARE(read.error().message, std::string("a member's statement can't be read"));
   }
 }
 

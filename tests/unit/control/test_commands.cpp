@@ -306,11 +306,25 @@ void TestControlCommands::rounds_arrive_as_they_were_told() {
   QCOMPARE(chain.others.at(0).peers, 2u);
   // A person's decision arrives whole.
   const auto decided = answer<node::ContinuationReply>([&](auto reply) {
-    return remote_->continue_network({{std::string(64, 'm')}, {}}, reply);
+    return remote_->decisions().continue_network({{std::string(64, 'm')}, {}}, reply);
   });
   QVERIFY2(decided.ok(), decided.ok() ? "" : decided.error().describe().c_str());
   QCOMPARE(decided->without, std::vector<std::string>{std::string(64, 'm')});
-  QCOMPARE(node.continuations.at(0).without, decided->without);
+  QCOMPARE(node.decided.continuations.at(0).without, decided->without);
+  // So does what a wallet has signed, and what it is to sign.
+  node.decided.revoked = {std::string(64, 'n'), std::string(64, 'e'), {0, 200, 7}, 41, 42};
+  const node::RevocationRequest asked{"1a2b3c4d", std::string(64, 'w'), {0, 255, 9}};
+  const auto revoked = answer<node::RevocationReply>(
+      [&](auto reply) { return remote_->decisions().revoke_node(asked, reply); });
+  QVERIFY2(revoked.ok(), revoked.ok() ? "" : revoked.error().describe().c_str());
+  QCOMPARE(revoked->node, node.decided.revoked.node);
+  QCOMPARE(revoked->network, node.decided.revoked.network);
+  QCOMPARE(revoked->statement, node.decided.revoked.statement);
+  QCOMPARE(revoked->height, std::uint64_t{41});
+  QCOMPARE(revoked->revoked_at, std::uint64_t{42});
+  QCOMPARE(node.decided.revocations.at(0).node, asked.node);
+  QCOMPARE(node.decided.revocations.at(0).wallet, asked.wallet);
+  QCOMPARE(node.decided.revocations.at(0).statement, asked.statement);
   QVERIFY(view->peers.bytes_in_per_second && !view->peers.bytes_out_per_second);
 }
 

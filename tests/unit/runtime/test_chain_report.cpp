@@ -4,6 +4,7 @@
 
 #include "core/runtime/chain_report.h"
 #include "core/runtime/continuation_call.h"
+#include "core/runtime/revocation_call.h"
 #include "core/runtime/round_entries.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/chain/chain_fixture.h"
@@ -84,6 +85,8 @@ class TestChainReport : public QObject {
   void a_person_is_needed_since();
   void other_weights_or_tokenizer_are_told();
   void members_are_named_by_the_beginning_of_their_ids();
+  void a_revoked_node_is_told_what_to_do();
+  void a_wallet_asks_what_to_sign();
 };
 
 void TestChainReport::an_entry_names_members_and_reasons() {
@@ -236,6 +239,51 @@ void TestChainReport::members_are_named_by_the_beginning_of_their_ids() {
   std::string unknown = whole;
   unknown[0] = unknown[0] == '0' ? '1' : '0';
   QVERIFY(members_named(registry, {unknown}).error().code == ErrorCode::NotFound);
+}
+
+void TestChainReport::a_revoked_node_is_told_what_to_do() {
+  Rounds rounds;
+  ChainMoment now = moment_of(rounds);
+  ChainReport report({1000});
+  QVERIFY(view_of(report, now).trouble.empty());
+  now.chain.revoked = true;
+  now.chain.member = now.chain.voter = now.chain.active = false;
+  now.self = {};
+  const node::RoundsView view = view_of(report, now);
+  QCOMPARE(view.chain.standing, std::string("revoked"));
+  QVERIFY2(view.trouble.find("wallet has revoked its key") != std::string::npos &&
+               view.trouble.find("new data directory") != std::string::npos,
+           view.trouble.c_str());
+}
+
+void TestChainReport::a_wallet_asks_what_to_sign() {
+  Rounds rounds;
+  const std::size_t stolen = rounds.founders[1];
+  const std::string id = to_hex(rounds.id(stolen));
+  node::RevocationRequest request{id.substr(0, 12), to_hex(rounds.chain.wallet_key(stolen).public_key()), {}};
+  const auto ask = [&] { return draft_revocation(rounds.chain.rules(), tip_of(rounds.chain), request); };
+  auto reply = ask();
+  QVERIFY2(reply.ok(), reply.ok() ? "" : reply.error().describe().c_str());
+  QCOMPARE(reply->node, id);
+  QCOMPARE(reply->network, to_hex(rounds.chain.rules().network));
+  QCOMPARE(reply->revoked_at, std::uint64_t{0});
+  auto statement = chain::decode_statement(reply->statement);
+  QVERIFY(statement.ok());
+  chain::sign_revocation(*statement, rounds.chain.wallet_key(stolen), rounds.chain.rules().network);
+  QVERIFY(rounds.chain.append(ChainFixture::body_of({*statement})).ok());
+  reply = ask();
+  QVERIFY(reply.ok() && reply->statement.empty());
+  QCOMPARE(reply->node, id);
+  QCOMPARE(reply->revoked_at, rounds.chain.registry().height());
+
+  request.node = to_hex(rounds.id(rounds.founders[2]));
+  QCOMPARE(ask().error().message, std::string("the node works for another wallet"));
+  request.node = std::string(64, '0');
+  QCOMPARE(ask().error().code, ErrorCode::NotFound);
+  request.node = "1a";
+  QCOMPARE(ask().error().code, ErrorCode::InvalidArgument);
+  request.wallet = "1a";
+  QVERIFY(!ask().ok());
 }
 
 NS_TEST(TestChainReport)

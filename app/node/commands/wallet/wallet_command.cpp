@@ -1,4 +1,4 @@
-// neuroshardd wallet create | show | backup | restore | protect | delegate
+// neuroshardd wallet create | show | backup | restore | protect | delegate | revoke
 //
 // The wallet is the owner's key (the words). Running and earning require only its public part. Secrets come
 // from files, the terminal or standard input. They go to the terminal, standard error or an encrypted file,
@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/commands/open_directory.h"
+#include "app/node/commands/wallet/revoke_command.h"
 #include "app/node/commands/wallet/wallet_file.h"
 #include "app/node/commands/wallet/wallet_secrets.h"
 #include "core/crypto/mnemonic.h"
@@ -245,17 +246,6 @@ Expected<void> delegate_wallet(CommandContext& context, const WalletFile& file,
   return {};
 }
 
-// A body for the wallet of the data directory, with the machine's keychain, which costs nothing until it is
-// used.
-template <class Body>
-void set_wallet_body(CLI::App& command, CommandContext& context, Body body) {
-  set_body(command, context, [&context, body = std::move(body)]() -> Expected<void> {
-    NS_ASSIGN_OR_RETURN(context.data_dir, data_directory_path(context));
-    const auto keychain = platform::make_desktop_keychain();
-    return body(WalletFile(context, *keychain));
-  });
-}
-
 void add_lock_options(CLI::App& command, LockFlags& lock) {
   command.add_option("--protection", lock.protection,
                      "none, passphrase or keychain (default: passphrase if one is given, else none)");
@@ -356,6 +346,7 @@ void add_wallet_command(CLI::App& root, CommandContext& context) {
   add_restore(wallet, context);
   add_protect(wallet, context);
   add_delegate(wallet, context);
+  add_revoke_command(wallet, context);
 }
 
 }  // namespace neuroshard::app

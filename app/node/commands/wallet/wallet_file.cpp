@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "app/node/commands/open_directory.h"
 #include "app/node/commands/wallet/wallet_secrets.h"
 #include "core/crypto/keys.h"
 
@@ -110,6 +111,15 @@ void WalletFile::forget_key(const Keystore& keystore) const {
   if (keystore.protection() != Protection::Keychain) return;
   const auto removed = keychain_.remove(keystore.keychain_item());
   static_cast<void>(removed);
+}
+
+void set_wallet_body(CLI::App& command, CommandContext& context,
+                     std::function<Expected<void>(const WalletFile&)> body) {
+  set_body(command, context, [&context, body = std::move(body)]() -> Expected<void> {
+    NS_ASSIGN_OR_RETURN(context.data_dir, data_directory_path(context));
+    const auto keychain = platform::make_desktop_keychain();
+    return body(WalletFile(context, *keychain));
+  });
 }
 
 }  // namespace neuroshard::app

@@ -49,4 +49,9 @@ class WalletFile {
   platform::Keychain& keychain_;
 };
 
+// A body for the wallet of the data directory, with the machine's keychain, which costs nothing until it is
+// used.
+void set_wallet_body(CLI::App& command, CommandContext& context,
+                     std::function<Expected<void>(const WalletFile&)> body);
+
 }  // namespace neuroshard::app

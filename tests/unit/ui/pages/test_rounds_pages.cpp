@@ -384,12 +384,12 @@ void TestRoundsPages::the_app_offers_to_go_on_after_a_day_only() {
   wait_for(25 * 3600);
   QTRY_VERIFY(fixture_->find<QPushButton>("chain_go_on")->isVisible());
   fixture_->find<QPushButton>("chain_go_on")->click();
-  QVERIFY(fixture_->node->continuations.empty());  // not before the person agrees
+  QVERIFY(fixture_->node->decided.continuations.empty());  // not before the person agrees
   auto* agree = fixture_->page->findChild<QPushButton*>("confirm_action");
   QVERIFY(agree != nullptr);
   agree->click();
-  QTRY_COMPARE(fixture_->node->continuations.size(), std::size_t{1});
-  QCOMPARE(fixture_->node->continuations[0].without, std::vector<std::string>{std::string(64, 'd')});
+  QTRY_COMPARE(fixture_->node->decided.continuations.size(), std::size_t{1});
+  QCOMPARE(fixture_->node->decided.continuations[0].without, std::vector<std::string>{std::string(64, 'd')});
   QTRY_VERIFY(text("chain_outcome").contains(QStringLiteral("on its way")));
 }
 
