@@ -13,4 +13,7 @@ if(TARGET neuroshard)
   install(FILES resources/desktop/neuroshard.desktop DESTINATION share/applications)
   install(FILES resources/icons/neuroshard.svg DESTINATION share/icons/hicolor/scalable/apps)
 endif()
+# Where programs look for it, in the build as in an installation.
+file(COPY resources/sample-text DESTINATION "${CMAKE_BINARY_DIR}/share/neuroshard")
+install(DIRECTORY resources/sample-text DESTINATION share/neuroshard)
 install(FILES LICENSE DESTINATION share/doc/neuroshard)
