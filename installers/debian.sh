@@ -25,17 +25,42 @@ keep_quiet() {
   if command -v systemctl >/dev/null 2>&1; then $as_root systemctl disable --now coturn >/dev/null 2>&1 || true; fi
 }
 
+# become_root WHAT: sets $as_root, what commands of root begin with.
+become_root() {
+  as_root=
+  [ "$(id -u)" != 0 ] || return 0
+  command -v sudo >/dev/null 2>&1 || die "$1- run this script as root once, or install them and run it again"
+  as_root=sudo
+}
+
+# packages_at_hand FOLDER: the packages of NeuroShard in it for this system, the newest version: the core and, if it is there,
+# the app. Fails if there are none.
+packages_at_hand() {
+  command -v dpkg >/dev/null 2>&1 || return 1
+  folder=$(cd "$1" 2>/dev/null && pwd) || return 1
+  newest=$(ls "$folder"/neuroshardd_*_"$(dpkg --print-architecture)".deb 2>/dev/null | sort -V | tail -n 1)
+  [ -n "$newest" ] || return 1
+  echo "$newest"
+  app=$folder/$(basename "$newest" | sed 's/^neuroshardd_/neuroshard_/')
+  [ ! -e "$app" ] || echo "$app"
+}
+
+# install_files FILE…: installs package files (absolute paths) with what they depend on.
+install_files() {
+  become_root "packages are to be installed "
+  say "Installing $(basename -a "$@" | tr '\n' ' ')"
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 \
+    install --no-install-recommends "$@" </dev/null ||
+    die "apt-get could not install the packages: if it names a damaged file, fetch that again; else check the network"
+}
+
 # install_packages SECTION…: installs missing packages. Without any, it does nothing and requires no network.
 install_packages() {
   command -v dpkg-query >/dev/null 2>&1 ||
     die "this script installs packages of Debian 12; on another system, install the libraries listed in installers/debian-packages.txt and build with: cmake --preset release && cmake --build --preset release"
   missing=$(missing_packages "$@")
   [ -n "$missing" ] || return 0
-  as_root=
-  if [ "$(id -u)" != 0 ]; then
-    if command -v sudo >/dev/null 2>&1; then as_root=sudo
-    else die "these packages are missing: $missing- run this script as root once, or install them and run it again"; fi
-  fi
+  become_root "these packages are missing: $missing"
   say "Installing packages: $missing"
   # Mirrors drop connections now and then: four tries, a little later each time.
   for pause in 5 20 60 0; do

@@ -1,17 +1,19 @@
 #!/bin/sh
-# Builds NeuroShard from a fresh clone and trains a first model, in one command:
+# Installs or builds NeuroShard and trains a first model, in one command:
 #
 #   sh installers/quickstart.sh [TEXT_FOLDER]
 #
-# On Debian 12 it installs missing packages (as root, or through sudo), builds the Release programs into build/release/bin,
-# creates a wallet, gathers English text from Debian's documentation packages (or uses TEXT_FOLDER), and trains the profile
+# If packages of NeuroShard (neuroshardd_*.deb, neuroshard_*.deb) are in the folder of this clone, it installs them. Else, on
+# Debian 12, it installs missing packages and builds the Release programs into build/release/bin. Both as root, or through sudo.
+# Then it creates a wallet, gathers English text from Debian's documentation packages (or uses TEXT_FOLDER), and trains the profile
 # "solo". With a display, it trains in the window of the desktop app; without one, in the terminal, with a progress line, a
 # checkpoint and a sample of text at the end. Run it again to continue.
 #
 #   NEUROSHARD_DATA_DIR   directory with all data    (default: ${XDG_DATA_HOME:-~/.local/share}/neuroshard)
 #   QUICKSTART_STEPS      training steps of this run in the terminal (default: 100)
 #   QUICKSTART_TERMINAL   1 = train in the terminal even if there is a display
-#   QUICKSTART_PROGRAMS   a folder with the programs; then the script builds nothing
+#   QUICKSTART_PROGRAMS   a folder with the programs; then the script installs and builds no program
+#   QUICKSTART_PACKAGES   the folder to look for packages in (default: that of this clone); "none" = build
 set -eu
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 case "${1:-}" in
@@ -56,7 +58,21 @@ gather_corpus() {
   mv "$1.new" "$1"
 }
 
-install_packages build
+packages=
+if [ -z "${QUICKSTART_PROGRAMS:-}" ] && [ "${QUICKSTART_PACKAGES:-}" != none ]; then
+  packages=$(packages_at_hand "${QUICKSTART_PACKAGES:-$ROOT}") || packages=
+fi
+if [ -n "$packages" ]; then
+  # One path a line; paths may hold spaces.
+  IFS='
+'
+  install_files $packages
+  unset IFS
+  PROGRAMS=/usr/bin
+  NODE=$PROGRAMS/neuroshardd
+elif [ -z "${QUICKSTART_PROGRAMS:-}" ]; then
+  install_packages build
+fi
 if [ -z "$TEXT" ] && [ ! -d "$CORPUS" ]; then install_packages corpus; fi
 
 wants_window() { [ "${QUICKSTART_TERMINAL:-0}" != 1 ] && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; }
@@ -76,7 +92,7 @@ build() {
   cmake --build --preset release --parallel "$(build_jobs)" --target $targets
 }
 
-[ -n "${QUICKSTART_PROGRAMS:-}" ] || build
+[ -n "${QUICKSTART_PROGRAMS:-}$packages" ] || build
 window=no
 if wants_window && [ -x "$PROGRAMS/neuroshard" ]; then window=yes; fi
 

@@ -7,7 +7,7 @@ ROOT=$(cd "$(dirname "$0")/.." && pwd)
 cd "$ROOT"
 . installers/debian.sh
 
-install_packages build test
+install_packages build package test
 say "Configuring and building (build/release, warnings are errors)"
 mkdir -p build
 cmake --preset ci -DNS_BUILD_TESTS=ON >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }

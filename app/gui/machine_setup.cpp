@@ -21,6 +21,14 @@ QString tr(const char* text) {
   return QCoreApplication::translate("MachineSetup", text);
 }
 
+// Installed as share/neuroshard beside the programs' folder.
+QString find_sample_text(const QString& program) {
+  if (program.isEmpty()) return {};
+  const QString folder =
+      QDir::cleanPath(QFileInfo(program).path() + QStringLiteral("/../share/neuroshard/sample-text"));
+  return QFileInfo(folder).isDir() ? folder : QString();
+}
+
 }  // namespace
 
 ui::FolderInfo look_at_folder(const QString& folder) {
@@ -53,7 +61,10 @@ ui::FolderInfo look_at_folder(const QString& folder) {
 }
 
 MachineSetup::MachineSetup(QString program, QString default_folder, Background& background)
-    : program_(std::move(program)), default_folder_(std::move(default_folder)), background_(background) {}
+    : program_(std::move(program)),
+      default_folder_(std::move(default_folder)),
+      sample_text_(find_sample_text(program_)),
+      background_(background) {}
 
 ui::MachineInfo MachineSetup::machine() const {
   return {static_cast<unsigned>(platform::cpu_info().usable_cpus), platform::available_memory().total};

@@ -14,6 +14,7 @@ class MachineSetup final : public ui::SetupServices {
   MachineSetup(QString program, QString default_folder, Background& background);
 
   QString default_folder() const override { return default_folder_; }
+  QString sample_text() const override { return sample_text_; }
   ui::MachineInfo machine() const override;
   void look_at(QObject* context, const QString& folder,
                std::function<void(const ui::FolderInfo&)> then) override;
@@ -21,7 +22,7 @@ class MachineSetup final : public ui::SetupServices {
            std::function<void(ui::CommandOutcome)> then) override;
 
  private:
-  QString program_, default_folder_;
+  QString program_, default_folder_, sample_text_;
   Background& background_;
 };
 

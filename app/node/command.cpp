@@ -77,8 +77,9 @@ class HelpFormatter final : public CLI::Formatter {
     }
     if (path.empty()) path = name;
     std::string text = paragraphs(app->get_description()) + "\nUsage: " + path;
-    // A command without a group is for programs and not listed.
-    const auto commands = app->get_subcommands([](const CLI::App* c) { return !c->get_group().empty(); });
+    // A command without a group is for programs and not listed; one without a name is a group of options.
+    const auto commands = app->get_subcommands(
+        [](const CLI::App* c) { return !c->get_group().empty() && !c->get_name().empty(); });
     for (const CLI::Option* option : app->get_options()) {
       if (!option->get_positional()) continue;
       text += option->get_required() ? " " + option->get_name(true) : " [" + option->get_name(true) + "]";
@@ -100,7 +101,13 @@ class HelpFormatter final : public CLI::Formatter {
  private:
   static std::string option_rows(const CLI::App& app, const std::string& title) {
     std::string rows;
-    for (const CLI::Option* option : app.get_options()) {
+    std::vector<const CLI::Option*> options = app.get_options();
+    for (const CLI::App* group :
+         app.get_subcommands([](const CLI::App* c) { return c->get_name().empty(); })) {
+      const std::vector<const CLI::Option*> more = group->get_options();
+      options.insert(options.end(), more.begin(), more.end());
+    }
+    for (const CLI::Option* option : options) {
       if (option->get_group().empty()) continue;
       std::string left = option->get_positional() ? option->get_name(true) : option->get_name(false, true);
       if (left.find("--help") != std::string::npos) {

@@ -30,6 +30,7 @@ void add_stop_command(CLI::App& root, CommandContext& context);
 void add_set_command(CLI::App& root, CommandContext& context);
 void add_logs_command(CLI::App& root, CommandContext& context);
 void add_simulate_command(CLI::App& root, CommandContext& context);
+void add_completion_command(CLI::App& root, CommandContext& context);
 
 void add_all_commands(CLI::App& root, CommandContext& context) {
   add_run_command(root, context);
@@ -59,6 +60,7 @@ void add_all_commands(CLI::App& root, CommandContext& context) {
   add_settings_command(root, context);
   add_diagnostics_command(root, context);
   add_bench_command(root, context);
+  add_completion_command(root, context);
 }
 
 }  // namespace neuroshard::app

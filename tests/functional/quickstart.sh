@@ -33,3 +33,22 @@ expect "A sample of the model's text"
 trained 2
 run 1 "$2"
 trained 3
+
+# Packages at hand: the newest version, the app with the core of the same version, and none of another architecture.
+ROOT=$SOURCE
+. "$SOURCE/installers/debian.sh"
+at_hand() {
+  found=$(packages_at_hand "$folder/packages" | tr '\n' ' ') || true
+  wanted=
+  for name in "$@"; do wanted="$wanted$folder/packages/$name "; done
+  [ "$found" = "$wanted" ] || { echo "packages at hand: '$found' instead of '$wanted'"; exit 1; }
+}
+architecture=$(dpkg --print-architecture)
+mkdir "$folder/packages"
+touch "$folder/packages/neuroshardd_9.0.0-1_other.deb"
+at_hand
+touch "$folder/packages/neuroshardd_0.10.0-1_$architecture.deb" "$folder/packages/neuroshardd_0.9.0-1_$architecture.deb" \
+  "$folder/packages/neuroshard_0.9.0-1_$architecture.deb"
+at_hand "neuroshardd_0.10.0-1_$architecture.deb"
+touch "$folder/packages/neuroshard_0.10.0-1_$architecture.deb"
+at_hand "neuroshardd_0.10.0-1_$architecture.deb" "neuroshard_0.10.0-1_$architecture.deb"

@@ -10,6 +10,8 @@ class TestCommandLine : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void help_of_every_command_has_examples();
+  void help_shows_options_of_which_one_is_given();
+  void completion_names_what_the_help_names();
   void exit_codes_are_in_the_help();
   void version();
   void wrong_usage_is_64_data();
@@ -73,6 +75,41 @@ void TestCommandLine::help_of_every_command_has_examples() {
     }
     QVERIFY2(examples, qPrintable(command));
   }
+}
+
+void TestCommandLine::help_shows_options_of_which_one_is_given() {
+  const ProcessResult help = run_node({"wallet", "backup", "--help"});
+  QVERIFY2(help.ok(), help.text().constData());
+  QVERIFY2(help.out.contains("\n  --words ") && !help.out.contains("Commands:"), help.text().constData());
+}
+
+// In a real bash: what it offers after some words is what --help lists.
+void TestCommandLine::completion_names_what_the_help_names() {
+  const ProcessResult script = run_node({"completion", "bash"});
+  QVERIFY2(script.ok(), script.text().constData());
+  QCOMPARE(run_node({"completion", "tcsh"}).exit_code, 64);
+  const auto offered = [&](const QStringList& words) {
+    QProcess bash;
+    bash.start("bash",
+               QStringList{"--norc", "-c",
+                           QString::fromUtf8(script.out) +
+                               "COMP_WORDS=(neuroshardd \"$@\" ''); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); "
+                               "_neuroshardd; printf '%s\\n' \"${COMPREPLY[@]}\"",
+                           "bash"} +
+                   words);
+    bash.waitForFinished(30'000);
+    return QString::fromUtf8(bash.readAllStandardOutput()).split('\n', Qt::SkipEmptyParts);
+  };
+  const QStringList commands = command_names(run_node({"--help"}).out);
+  QVERIFY(commands.contains("completion"));
+  for (const QString& command : commands) QVERIFY2(offered({}).contains(command), qPrintable(command));
+  for (const QString& command : command_names(run_node({"checkpoint", "--help"}).out))
+    QVERIFY2(offered({"--json", "checkpoint"}).contains(command), qPrintable(command));
+  for (const char* option : {"--words", "--data-dir"})  // its own, also those of a group, and a global one
+    QVERIFY2(offered({"wallet", "backup"}).contains(option), option);
+  QVERIFY(!offered({"wallet", "show"}).contains("--words"));
+  QCOMPARE(offered({"train", "--precision"}), (QStringList{"auto", "fp32", "bf16"}));
+  QCOMPARE(offered({"completion"}).mid(0, 3), (QStringList{"bash", "zsh", "fish"}));
 }
 
 void TestCommandLine::exit_codes_are_in_the_help() {

@@ -129,7 +129,7 @@ class StartPage final : public SetupPage {
 
  private:
   QLineEdit* text_;
-  QRadioButton* join_;
+  QRadioButton *solo_, *sample_, *join_;
   QLineEdit* invitation_;
   QCheckBox* autostart_;
 };

@@ -37,6 +37,8 @@ class SetupServices {
  public:
   virtual ~SetupServices() = default;
   virtual QString default_folder() const = 0;
+  // A folder of text that is installed with the program; empty = none.
+  virtual QString sample_text() const = 0;
   virtual MachineInfo machine() const = 0;
   virtual void look_at(QObject* context, const QString& folder,
                        std::function<void(const FolderInfo&)> then) = 0;

@@ -19,9 +19,18 @@ constexpr const char* invitation_begins = "neuroshard:join";
 }  // namespace
 
 StartPage::StartPage(SetupDraft& draft, SetupServices& services) : SetupPage(draft, services) {
-  auto* solo = new QRadioButton(tr("Train alone, from my text"), this);
-  solo->setChecked(true);
-  body()->addWidget(solo);
+  sample_ = new QRadioButton(tr("Train alone, from the sample text"), this);
+  sample_->setObjectName("setupSample");
+  body()->addWidget(sample_);
+  auto* about_sample = add_note(
+      tr("Shakespeare's Richard III, a play in the public domain. Use it to try NeuroShard: the loss falls "
+         "within a minute."));
+  sample_->setHidden(services.sample_text().isEmpty());
+  about_sample->setHidden(services.sample_text().isEmpty());
+  solo_ = new QRadioButton(tr("Train alone, from my text"), this);
+  solo_->setObjectName("setupSolo");
+  solo_->setChecked(true);
+  body()->addWidget(solo_);
   auto* row = new QHBoxLayout;
   text_ = new QLineEdit(this);
   text_->setObjectName("setupText");
@@ -50,6 +59,9 @@ StartPage::StartPage(SetupDraft& draft, SetupServices& services) : SetupPage(dra
     Q_EMIT complete_changed();
   });
   connect(invitation_, &QLineEdit::textChanged, this, &SetupPage::complete_changed);
+  connect(text_, &QLineEdit::textChanged, this, [this](const QString& text) {
+    if (!text.isEmpty()) solo_->setChecked(true);
+  });
   autostart_ = new QCheckBox(tr("Start with my session, in the tray"), this);
   autostart_->setObjectName("setupAutostart");
   body()->addWidget(autostart_);
@@ -61,12 +73,18 @@ StartPage::StartPage(SetupDraft& draft, SetupServices& services) : SetupPage(dra
 
 QString StartPage::intro() const {
   return tr(
-      "Alone, this computer trains on a folder of your text. With others, it trains the model of their "
+      "Alone, this computer trains on the sample or on a folder of your text. With others, it trains the "
+      "model of their "
       "network, and a member invites you. NeuroShard shows the invitation before you join.");
 }
 
 void StartPage::entered() {
-  if (text_->text().isEmpty()) text_->setText(draft_.text_folder);
+  const QString sample = services_.sample_text();
+  const bool was_sample = !sample.isEmpty() && draft_.text_folder == sample;
+  if (text_->text().isEmpty() && !was_sample) text_->setText(draft_.text_folder);
+  // Somebody who tries the program for the first time has nothing to look for.
+  const bool is_first = !draft_.again && !draft_.folder_info.has_data && !sample.isEmpty();
+  if (text_->text().isEmpty() && solo_->isChecked() && (was_sample || is_first)) sample_->setChecked(true);
   autostart_->setChecked(draft_.autostart);
 }
 
@@ -75,7 +93,7 @@ bool StartPage::complete() const {
 }
 
 void StartPage::leave(std::function<void(bool)> done) {
-  const QString text = text_->text().trimmed();
+  const QString text = sample_->isChecked() ? services_.sample_text() : text_->text().trimmed();
   if (!text.isEmpty() && !(QDir::isAbsolutePath(text) && QFileInfo(text).isReadable())) {
     show_problem(
         tr("%1 can't be read. Choose a folder of text files, or leave the line empty for now.").arg(text));

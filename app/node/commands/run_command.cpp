@@ -9,6 +9,7 @@
 #include "app/node/commands/wallet/wallet_secrets.h"
 #include "app/node/output/snapshot_text.h"
 #include "app/node/output/training_view.h"
+#include "app/node/upgrade_watch.h"
 #include "core/platform/file/paths.h"
 #include "core/platform/power/sleep_watch.h"
 #include "core/runtime/chain_trust.h"
@@ -103,7 +104,9 @@ runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirec
   return options;
 }
 
-Expected<void> run(const RunFlags& flags, CommandContext& context) {
+// Until it is stopped, or (`upgraded`) the program was replaced.
+Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, CommandContext& context,
+                   bool* upgraded) {
   NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_invited(flags, context));
   runtime::RuntimeServices services = {context.files, context.entropy, context.clock, *opened.logger,
                                        program_version()};
@@ -112,6 +115,7 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
                       runtime::NodeRuntime::start(std::move(opened.directory), services, std::move(options)));
   node::Node& node = running->node();
   TrainingView view(node, context.output, context.clock, /*step_lines=*/false);
+  const UpgradeWatch watch(program, node);
   const auto ended = running->run(flags.plan, context.stop, [&](const runtime::Event& event) {
     if (const auto* ready = std::get_if<runtime::Ready>(&event)) return show_ready(*ready, context);
     const auto& reported = std::get<node::Event>(event);
@@ -120,10 +124,23 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
       show_state(*changed, *node.snapshot(), context);
   });
   view.clear();
+  *upgraded = watch.has_asked() && !context.stop.cancelled();
   NS_RETURN_IF_ERROR(ended);
   context.output.line(
       fmt::format("Stopped after step {}; everything is saved.", node.snapshot()->training.step));
   return {};
+}
+
+// A node whose program was replaced goes on as the new one, in the same process: a terminal, a service manager
+// or the desktop app that started it has nothing to do.
+Expected<void> run_through_upgrades(const RunFlags& flags, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const platform::ProgramFile program, platform::ProgramFile::of_this_process());
+  bool upgraded = false;
+  const auto ended = run(flags, program, context, &upgraded);
+  if (!upgraded) return ended;
+  if (!ended.ok()) context.output.error(ended.error());
+  context.output.line("The program was replaced by another version, which goes on from here.");
+  return program.run_again();
 }
 
 }  // namespace
@@ -166,7 +183,7 @@ void add_run_command(CLI::App& root, CommandContext& context) {
   command.add_flag("--lan", flags->join.lan,
                    "for a private network: allow private addresses and many nodes per address");
   add_setting_flags(command, flags->settings);
-  set_body(command, context, [flags, &context] { return run(*flags, context); });
+  set_body(command, context, [flags, &context] { return run_through_upgrades(*flags, context); });
 }
 
 }  // namespace neuroshard::app

@@ -59,6 +59,16 @@ std::string ProcessEnd::describe() const {
 
 Expected<ChildProcess> ChildProcess::start_self(const std::vector<std::string>& arguments,
                                                 const std::vector<int>& descriptors) {
+  return start(own_program, arguments, descriptors, false);
+}
+
+Expected<ChildProcess> ChildProcess::start_program(const std::string& path,
+                                                   const std::vector<std::string>& arguments) {
+  return start(path.c_str(), arguments, {}, true);
+}
+
+Expected<ChildProcess> ChildProcess::start(const char* program, const std::vector<std::string>& arguments,
+                                           const std::vector<int>& descriptors, bool silent) {
   const RaisedDescriptors raised(descriptors);
   if (!raised.complete())
     return make_error(ErrorCode::Exhausted, "this process has no file descriptors left for another one");
@@ -67,6 +77,10 @@ Expected<ChildProcess> ChildProcess::start_self(const std::vector<std::string>& 
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  if (silent) {
+    for (const int output : {STDOUT_FILENO, STDERR_FILENO})
+      posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0);
+  }
   for (std::size_t i = 0; i < descriptors.size(); ++i) {
     posix_spawn_file_actions_adddup2(&actions, raised.list()[i],
                                      first_inherited_descriptor + static_cast<int>(i));
@@ -83,7 +97,7 @@ Expected<ChildProcess> ChildProcess::start_self(const std::vector<std::string>& 
   for (std::string& argument : copies) argv.push_back(argument.data());
   argv.push_back(nullptr);
   pid_t pid = -1;
-  const int error = posix_spawn(&pid, own_program, &actions, &attributes, argv.data(), environ);
+  const int error = posix_spawn(&pid, program, &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0)

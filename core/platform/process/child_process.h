@@ -1,4 +1,4 @@
-// Another process of this same program, as a helper of this one. POSIX.
+// Another process, of this same program or another, as a helper of this one. POSIX.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@ namespace neuroshard::platform {
 struct ProcessEnd {
   int exit_code = 0;
   int signal = 0;  // that ended it; 0: it returned exit_code
+  bool ok() const { return signal == 0 && exit_code == 0; }
   // "was killed by signal 9", "ended with exit code 70".
   std::string describe() const;
 };
@@ -29,6 +30,9 @@ class ChildProcess {
   // close-on-exec.  Errors: Exhausted, Io.
   static Expected<ChildProcess> start_self(const std::vector<std::string>& arguments,
                                            const std::vector<int>& descriptors);
+  // Another program, whose output is dropped.
+  static Expected<ChildProcess> start_program(const std::string& path,
+                                              const std::vector<std::string>& arguments);
   ChildProcess() = default;
   ChildProcess(ChildProcess&& other) noexcept : pid_(other.pid_), end_(other.end_) { other.pid_ = -1; }
   ChildProcess& operator=(ChildProcess&& other) noexcept {
@@ -45,6 +49,9 @@ class ChildProcess {
   void kill();
 
  private:
+  static Expected<ChildProcess> start(const char* program, const std::vector<std::string>& arguments,
+                                      const std::vector<int>& descriptors, bool silent);
+
   std::int64_t pid_ = -1;
   std::optional<ProcessEnd> end_;
 };

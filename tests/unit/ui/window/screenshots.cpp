@@ -308,6 +308,7 @@ constexpr const char* twelve = "one two three four five six seven eight nine ten
 class Machine final : public SetupServices {
  public:
   QString default_folder() const override { return QStringLiteral("/srv/neuroshard"); }
+  QString sample_text() const override { return QStringLiteral("/usr/share/neuroshard/sample-text"); }
   MachineInfo machine() const override { return {8, 16ull << 30}; }
   void look_at(QObject*, const QString&, std::function<void(const FolderInfo&)> then) override {
     then({true, {}, 50ull << 30, false, false, {}});

@@ -20,6 +20,7 @@ const char* const twelve = "one two three four five six seven eight nine ten ele
 class FakeServices final : public SetupServices {
  public:
   QString default_folder() const override { return "/home-of-somebody/neuroshard"; }
+  QString sample_text() const override { return sample; }
   MachineInfo machine() const override { return {8, 16ull << 30}; }
   void look_at(QObject*, const QString&, std::function<void(const FolderInfo&)> then) override {
     then(folder);
@@ -36,6 +37,7 @@ class FakeServices final : public SetupServices {
   }
 
   FolderInfo folder{true, {}, 50ull << 30, false, false, {}};
+  QString sample;
   QList<QStringList> calls;
   QList<QByteArray> inputs;
   QStringList fail;
@@ -54,6 +56,9 @@ class TestSetup : public QObject {
   void a_folder_that_cannot_be_used_stops_here();
   void a_failure_of_neuroshardd_is_shown_in_its_words();
   void run_again_keeps_what_is_there();
+  void the_first_start_offers_the_sample_text();
+  void own_text_goes_before_the_sample();
+  void data_that_is_there_is_not_mixed_with_the_sample();
   void presets_fit_the_machine();
 
  private:
@@ -65,6 +70,13 @@ class TestSetup : public QObject {
   void start(SetupDraft draft = {}) {
     dialog_ = std::make_unique<SetupDialog>(services_, draft);
     dialog_->show();
+  }
+  // From the folder with a wallet in it to the last page.
+  void go_to_the_text(SetupDraft draft = {}) {
+    services_.folder.wallet_id = "26870dc7719c62a5";
+    services_.sample = "/usr/share";
+    start(std::move(draft));
+    for (int page = 0; page < 4; ++page) next();
   }
   QString problem() {
     for (auto* label : dialog_->findChildren<QLabel*>("setupProblem")) {
@@ -207,6 +219,42 @@ void TestSetup::run_again_keeps_what_is_there() {
   next();
   QCOMPARE(dialog_->result(), static_cast<int>(QDialog::Accepted));
   QVERIFY(services_.calls.isEmpty());  // nothing was touched
+}
+
+void TestSetup::the_first_start_offers_the_sample_text() {
+  go_to_the_text();
+  QVERIFY(get<QRadioButton>("setupSample")->isVisible());
+  QVERIFY(get<QRadioButton>("setupSample")->isChecked());
+  next();
+  QCOMPARE(dialog_->result(), static_cast<int>(QDialog::Accepted));
+  QCOMPARE(dialog_->draft().text_folder, QString("/usr/share"));
+}
+
+void TestSetup::own_text_goes_before_the_sample() {
+  go_to_the_text();
+  get<QLineEdit>("setupText")->setText("/usr");
+  QVERIFY(!get<QRadioButton>("setupSample")->isChecked());
+  next();
+  QCOMPARE(dialog_->draft().text_folder, QString("/usr"));
+  // The sample again, although a folder is written there.
+  SetupDraft draft;
+  draft.again = true;
+  draft.text_folder = "/usr/share";
+  go_to_the_text(draft);
+  QVERIFY(get<QRadioButton>("setupSample")->isChecked());
+  QVERIFY(get<QLineEdit>("setupText")->text().isEmpty());
+  // Without one that is installed there is nothing to offer.
+  services_.sample.clear();
+  start();
+  QVERIFY(get<QRadioButton>("setupSample")->isHidden());
+}
+
+void TestSetup::data_that_is_there_is_not_mixed_with_the_sample() {
+  services_.folder.has_data = true;
+  go_to_the_text();
+  QVERIFY(!get<QRadioButton>("setupSample")->isChecked());
+  next();
+  QVERIFY(dialog_->draft().text_folder.isEmpty());
 }
 
 void TestSetup::presets_fit_the_machine() {

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""The packages of a build hold what they should, and the check of that bites.    test_package.py BUILD_FOLDER"""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import check
+
+BUILD = None
+
+
+def make(folder):
+    """Packages without compression, which takes most of the time."""
+    subprocess.run(["cpack", "-G", "DEB", "-B", str(folder), "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none"], cwd=BUILD, check=True,
+                   stdout=subprocess.DEVNULL, umask=0o077)  # which must not reach the packages
+
+
+class TestPackage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        make(cls.folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def unpacked(self, name):
+        return check.Packages(self.folder, self.folder / name / "root")
+
+    def test_packages_are_complete(self):
+        self.assertEqual([], self.unpacked("whole").check())
+
+    def test_a_module_that_is_left_out_is_found(self):
+        """The same package without one module, packed again."""
+        packages = self.unpacked("less")
+        deb = packages.debs["neuroshardd"]
+        tree = self.folder / "tree"
+        subprocess.run(["dpkg-deb", "--raw-extract", str(deb), str(tree)], check=True)
+        (tree / "usr/lib/neuroshard/compute_cpu.so").unlink()
+        changed = self.folder / "changed"
+        changed.mkdir()
+        subprocess.run(["dpkg-deb", "-Znone", "--root-owner-group", "--build", str(tree), str(changed / deb.name)], check=True,
+                       stdout=subprocess.DEVNULL)
+        shutil.copy(packages.debs["neuroshard"], changed)
+        less = check.Packages(changed, self.folder / "less2" / "root")
+        less.check_files()
+        less.check_start()
+        self.assertIn("neuroshardd: /usr/lib/neuroshard/compute_cpu.so is missing", less.findings)
+        self.assertTrue(any(text.startswith("training a step:") for text in less.findings), less.findings)
+
+    def test_a_library_that_is_missing_is_found(self):
+        """A program that asks for a library that nobody has."""
+        packages = self.unpacked("library")
+        module = packages.path("/usr/lib/neuroshard/network.so")
+        data = module.read_bytes()
+        self.assertIn(b"libzip.so.4\0", data)
+        module.write_bytes(data.replace(b"libzip.so.4\0", b"libzap.so.4\0"))
+        packages.check_programs()
+        self.assertEqual(["usr/lib/neuroshard/network.so: libraries are missing: libzap.so.4"], packages.findings)
+
+
+if __name__ == "__main__":
+    BUILD = sys.argv.pop(1)
+    unittest.main(verbosity=2)

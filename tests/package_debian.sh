@@ -1,0 +1,188 @@
+#!/bin/sh
+# The packages as people meet them, in bare systems:
+#   sh tests/package_debian.sh STATE_FOLDER PACKAGES NEWER_PACKAGES SOURCE_TREE
+# Used by tests/long.sh package. Makes a bare Debian 12 by debootstrap under STATE_FOLDER and works in copies of it, which are
+# removed at the end. The machine's package sources and proxy settings are copied in. The X server is outside.
+set -eu
+STATE=$1
+PACKAGES=$2
+NEWER=$3
+SOURCE=$4
+BASE=$STATE/base
+CHROOT=$STATE/chroot
+FIGURES=$STATE/figures
+XSERVER=
+
+fail() { echo "error: $*" >&2; exit 1; }
+figure() { printf '%s: %s\n' "$1" "$2" | tee -a "$FIGURES"; }
+leave() {
+  for point in proc dev tmp/.X11-unix; do ! mountpoint -q "$CHROOT/$point" || umount -l "$CHROOT/$point"; done
+  rm -rf --one-file-system "$CHROOT"
+}
+clean() {
+  [ -z "$XSERVER" ] || kill "$XSERVER" 2>/dev/null || true
+  leave
+  rm -rf --one-file-system "$BASE"
+}
+# A bare system of its own, with the packages in /opt.
+enter() {
+  leave
+  cp -a "$BASE" "$CHROOT"
+  mount --bind /proc "$CHROOT/proc"
+  mount --bind /dev "$CHROOT/dev"
+  mkdir -p "$CHROOT/opt/packages" "$CHROOT/opt/newer" "$CHROOT/tmp/.X11-unix"
+  mount --bind /tmp/.X11-unix "$CHROOT/tmp/.X11-unix"
+  cp "$PACKAGES"/* "$CHROOT/opt/packages/"
+  cp "$NEWER"/*.deb "$CHROOT/opt/newer/"
+}
+# inside COMMAND: as root; as_user COMMAND: as a person with a home.
+inside() {
+  chroot "$CHROOT" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LC_ALL=C \
+    DEBIAN_FRONTEND=noninteractive http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" sh -euc "$1" </dev/null
+}
+as_user() {
+  chroot --userspec=1000:1000 "$CHROOT" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/srv/person LC_ALL=C.UTF-8 DISPLAY="${DISPLAY_OUTSIDE:-}" \
+    QT_QPA_PLATFORM=xcb XDG_RUNTIME_DIR=/run/person sh -euc "cd; $1" </dev/null
+}
+install_apt() { inside "apt-get -q -y --no-install-recommends -o Dpkg::Use-Pty=0 install $1" >>"$STATE/apt.log" 2>&1; }
+status() { as_user "neuroshardd status --json" 2>/dev/null || true; }
+# value KEY.KEY: of the status; nothing while the node does not answer.
+value() {
+  status | python3 -c '
+import json, sys
+for line in sys.stdin:
+    found = json.loads(line)
+    for key in sys.argv[1].split("."):
+        found = (found or {}).get(key)
+    print("" if found is None else found)
+    break' "$1"
+}
+# reach STEP SECONDS: waits until the node has made this step.
+reach() {
+  limit=$(($(date +%s) + $2))
+  while [ "$(date +%s)" -lt "$limit" ]; do
+    at=$(value training.step)
+    [ "${at:-0}" -lt "$1" ] || return 0
+    sleep 1
+  done
+  status >&2
+  fail "no step $1 within $2 s"
+}
+
+trap clean EXIT
+mkdir -p "$STATE"
+clean
+: >"$FIGURES"
+: >"$STATE/apt.log"
+mkdir -p /tmp/.X11-unix
+debootstrap --variant=minbase bookworm "$BASE" >"$STATE/debootstrap.log" 2>&1 || { tail "$STATE/debootstrap.log"; exit 1; }
+rm -f "$BASE/etc/apt/sources.list"
+cp /etc/apt/sources.list.d/debian.sources "$BASE/etc/apt/sources.list.d/" 2>/dev/null || cp /etc/apt/sources.list "$BASE/etc/apt/"
+for conf in /etc/apt/apt.conf.d/*proxy*; do [ ! -e "$conf" ] || cp "$conf" "$BASE/etc/apt/apt.conf.d/"; done
+cp /etc/resolv.conf "$BASE/etc/resolv.conf"
+chroot "$BASE" sh -c 'apt-get -qq update && useradd --create-home --home-dir /srv/person --uid 1000 person && install -d -m 700 -o person -g person /run/person'
+
+# A display for the app.
+exec 3>"$STATE/display"
+Xvfb -displayfd 3 -screen 0 1280x800x24 -nolisten tcp >"$STATE/xvfb.log" 2>&1 &
+XSERVER=$!
+exec 3>&-
+for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s "$STATE/display" ] && break; sleep 1; done
+DISPLAY_OUTSIDE=:$(cat "$STATE/display")
+[ "$DISPLAY_OUTSIDE" != : ] || fail "Xvfb does not start; see $STATE/xvfb.log"
+
+# ---- Damaged packages are refused ------------------------------------------------------------------------------------------
+enter
+for file in "$CHROOT"/opt/packages/neuroshardd_*.deb; do package=$file; done
+size=$(stat -c %s "$package")
+head -c $((size / 2)) "$package" >"$CHROOT/opt/truncated.deb"
+cp "$package" "$CHROOT/opt/damaged.deb"
+printf 'damage' | dd of="$CHROOT/opt/damaged.deb" bs=1 seek=$((size / 2)) conv=notrunc status=none
+for kind in truncated damaged; do
+  if inside "dpkg --install --force-depends /opt/$kind.deb" >"$STATE/$kind.log" 2>&1; then fail "a $kind package was installed"; fi
+  grep -q 'error' "$STATE/$kind.log" || fail "no error was named for a $kind package"
+  [ ! -e "$CHROOT/usr/bin/neuroshardd" ] || fail "a $kind package left its program"
+  if inside "cd /opt/packages && cp /opt/$kind.deb ${package##*/} && sha256sum --check --strict --quiet SHA256SUMS" >"$STATE/$kind-sum.log" 2>&1
+  then fail "the sum of a $kind package holds"; fi
+  figure "$kind package" "refused: $(grep -m 1 error "$STATE/$kind.log")"
+done
+
+# ---- Install, train, upgrade, remove, purge ------------------------------------------------------------------------------------
+enter
+inside 'find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /srv \) -prune -o -print | sort' >"$STATE/before"
+used=$(du -sxm "$CHROOT" | cut -f1)
+start=$(date +%s)
+install_apt '/opt/packages/*.deb' || { tail -n 30 "$STATE/apt.log"; fail "apt can't install the packages"; }
+figure "seconds to install" "$(($(date +%s) - start))"
+figure "MB with all dependencies" "$(($(du -sxm "$CHROOT" | cut -f1) - used))"
+figure "MB of the two packages" "$(cat "$PACKAGES"/*.deb | wc -c | awk '{ printf "%.1f", $1 / 1e6 }')"
+inside 'ldd /usr/bin/neuroshard /usr/bin/neuroshardd /usr/lib/neuroshard/*.so' | grep 'not found' && fail "libraries are missing"
+old=$(inside "dpkg-query -W -f '\${Version}' neuroshardd")
+
+# The wallet and the consent of the assistant, whose pages have a test of their own. Then the app as after it.
+as_user 'neuroshardd wallet create && neuroshardd settings set contribute on --profile solo' >"$STATE/wallet.log"
+start=$(date +%s)
+as_user 'neuroshard --text /usr/share/neuroshard/sample-text --data-dir $HOME/.local/share/neuroshard >app.log 2>&1' &
+reach 2 180
+figure "seconds from the start of the app to step 2" "$(($(date +%s) - start))"
+first=$(value training.loss)
+reach 12 300
+figure "seconds from the start of the app to step 12" "$(($(date +%s) - start))"
+second=$(value training.loss)
+figure "smoothed loss at steps 2 and 12" "$first $second"
+awk -v a="$first" -v b="$second" 'BEGIN { exit !(b + 0 > 0 && b + 0 < a + 0) }' || fail "the loss did not fall"
+
+pid=$(value pid)
+at=$(value training.step)
+wallet=$(value wallet_id)
+install_apt '/opt/newer/*.deb' || { tail -n 30 "$STATE/apt.log"; fail "apt can't upgrade"; }
+new=$(inside "dpkg-query -W -f '\${Version}' neuroshardd")
+[ "$old" != "$new" ] || fail "the newer package has the same version"
+# Restarted: the process is the same, its program is the new file.
+limit=$(($(date +%s) + 120))
+inode=$(stat -Lc %i "$CHROOT/usr/bin/neuroshardd")
+until [ "$(stat -Lc %i "/proc/$pid/exe" 2>/dev/null)" = "$inode" ]; do
+  [ "$(date +%s)" -lt "$limit" ] || fail "the core does not go on as the new program"
+  sleep 1
+done
+reach $((at + 2)) 300
+[ "$(value pid)" = "$pid" ] || fail "the core is another process"
+[ "$(value wallet_id)" = "$wallet" ] || fail "another wallet"
+figure "upgrade while it trained" "$old to $new, step $at, then $(value training.step), same process and wallet"
+
+as_user 'neuroshard --quit --data-dir $HOME/.local/share/neuroshard' || fail "the app can't be asked to quit"
+limit=$(($(date +%s) + 60))
+while [ -d "/proc/$pid" ]; do [ "$(date +%s)" -lt "$limit" ] || fail "the core did not end"; sleep 1; done
+inside 'apt-get -q -y -o Dpkg::Use-Pty=0 remove neuroshard neuroshardd' >>"$STATE/apt.log" 2>&1
+inside 'test ! -e /usr/bin/neuroshard && test ! -e /usr/bin/neuroshardd && test ! -e /usr/lib/neuroshard'
+inside 'apt-get -q -y -o Dpkg::Use-Pty=0 purge neuroshard neuroshardd && apt-get -q -y -o Dpkg::Use-Pty=0 autoremove --purge' >>"$STATE/apt.log" 2>&1
+[ -e "$CHROOT/srv/person/.local/share/neuroshard/wallet.keystore" ] || fail "the wallet is gone"
+inside 'find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /srv \) -prune -o -print | sort' >"$STATE/after"
+comm -13 "$STATE/before" "$STATE/after" | grep -i neuroshard | grep -v '^/opt/' >"$STATE/left" || true
+[ ! -s "$STATE/left" ] || { cat "$STATE/left"; fail "the purge left files"; }
+figure "after purge" "no file of the packages; the user's data stays"
+
+# ---- The portable archive ----------------------------------------------------------------------------------------------------
+enter
+inside 'mkdir /opt/portable && tar -xzf /opt/packages/*.tar.gz -C /opt/portable --strip-components=1'
+command=$(sed -n 's/^ *\(apt-get install .*\)/\1/p' "$CHROOT/opt/portable/README.txt")
+[ -n "$command" ] || fail "README.txt names no command"
+inside "DEBIAN_FRONTEND=noninteractive $(echo "$command" | sed 's/install/-q -y install/')" >>"$STATE/apt.log" 2>&1 || { tail "$STATE/apt.log"; fail "$command"; }
+as_user 'cp -a /opt/portable "Neuro Shard" && "Neuro Shard/bin/neuroshard" --version &&
+  "Neuro Shard/bin/neuroshardd" train --text "Neuro Shard/share/neuroshard/sample-text" --steps 3' >"$STATE/portable.log" 2>&1 ||
+  { tail "$STATE/portable.log"; fail "the portable archive does not train"; }
+as_user '"Neuro Shard/bin/neuroshard" >portable.log 2>&1 & app=$!; sleep 5; kill -0 $app && "Neuro Shard/bin/neuroshard" --quit; wait $app' ||
+  fail "the app of the portable archive does not start"
+figure "portable archive" "trains in a folder with a space in its name, with the packages that its README names"
+
+# ---- The README's command with packages at hand --------------------------------------------------------------------------------
+enter
+mkdir -p "$CHROOT/opt/clone/text"
+cp -R "$SOURCE/installers" "$CHROOT/opt/clone/"
+cp "$PACKAGES"/neuroshard*_*.deb "$CHROOT/opt/clone/"
+cp "$SOURCE/resources/sample-text/richard-iii.txt" "$CHROOT/opt/clone/text/"
+inside 'cd /opt/clone && QUICKSTART_STEPS=3 sh installers/quickstart.sh text' >"$STATE/quickstart.log" 2>&1 ||
+  { tail "$STATE/quickstart.log"; fail "the quickstart with packages at hand"; }
+inside 'dpkg-query -W neuroshard neuroshardd && test ! -e /opt/clone/build && /usr/bin/neuroshardd checkpoint list' >>"$STATE/quickstart.log" 2>&1 ||
+  { tail "$STATE/quickstart.log"; fail "the quickstart did not install the packages"; }
+figure "quickstart with packages at hand" "installs them and trains"
