@@ -61,8 +61,8 @@ for line in sys.stdin:
 reach() {
   limit=$(($(date +%s) + $2))
   while [ "$(date +%s)" -lt "$limit" ]; do
-    at=$(value training.step)
-    [ "${at:-0}" -lt "$1" ] || return 0
+    seen=$(value training.step)
+    [ "${seen:-0}" -lt "$1" ] || return 0
     sleep 1
   done
   status >&2
