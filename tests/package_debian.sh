@@ -61,8 +61,8 @@ for line in sys.stdin:
 reach() {
   limit=$(($(date +%s) + $2))
   while [ "$(date +%s)" -lt "$limit" ]; do
-    at=$(value training.step)
-    [ "${at:-0}" -lt "$1" ] || return 0
+    seen=$(value training.step)
+    [ "${seen:-0}" -lt "$1" ] || return 0
     sleep 1
   done
   status >&2
@@ -155,7 +155,7 @@ limit=$(($(date +%s) + 60))
 while [ -d "/proc/$pid" ]; do [ "$(date +%s)" -lt "$limit" ] || fail "the core did not end"; sleep 1; done
 inside 'apt-get -q -y -o Dpkg::Use-Pty=0 remove neuroshard neuroshardd' >>"$STATE/apt.log" 2>&1
 inside 'test ! -e /usr/bin/neuroshard && test ! -e /usr/bin/neuroshardd && test ! -e /usr/lib/neuroshard'
-inside 'apt-get -q -y -o Dpkg::Use-Pty=0 purge neuroshard neuroshardd && apt-get -q -y -o Dpkg::Use-Pty=0 autoremove --purge' >>"$STATE/apt.log" 2>&1
+inside 'dpkg --purge neuroshard neuroshardd && apt-get -q -y -o Dpkg::Use-Pty=0 autoremove --purge' >>"$STATE/apt.log" 2>&1
 [ -e "$CHROOT/srv/person/.local/share/neuroshard/wallet.keystore" ] || fail "the wallet is gone"
 inside 'find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /srv \) -prune -o -print | sort' >"$STATE/after"
 comm -13 "$STATE/before" "$STATE/after" | grep -i neuroshard | grep -v '^/opt/' >"$STATE/left" || true
