@@ -184,7 +184,7 @@ void Height::propose(BlockBody body) {
   const std::uint64_t time = std::max(wall, tip_.block->header.time_ms + 1);
   auto applied = apply_body(services_.rules, *tip_.registry, tip_.block->hash, time, body, services_.checks);
   // The parts need not apply together: evidence expels members, and statements of theirs may wait. So the block goes
-  // without the statements, then without the evidence. What it lacks waits for a later block.
+  // without the statements, then without the evidence. The rest waits for a later block.
   for (const bool with_evidence : {true, false}) {
     if (applied.ok()) break;
     body.statements.clear();

@@ -85,7 +85,7 @@ class ChainWorld::Store final : public chain::ChainStore {
       if (!alive.expired()) work();
     });
   }
-  // What a full disk refused is written before the next change.
+  // Changes that a full disk refused are written before the next one.
   void write_log(std::function<void()> change, Done done) {
     later([this, change = std::move(change), done = std::move(done)] {
       refused_.push_back(change);

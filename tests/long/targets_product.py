@@ -85,7 +85,7 @@ def package(run):
     pack(run, "pack-again", folders["again"], "077", LC_ALL="C.UTF-8", LANGUAGE="de", TZ="Asia/Tokyo")
     pack(run, "pack-newer", folders["newer"], NS_PACKAGE_VERSION="0.1.0+newer")
     same = (folders["packages"] / "SHA256SUMS").read_text() == (folders["again"] / "SHA256SUMS").read_text()
-    run.claim("Packages of one build, packed at another time and place, in another locale and with another umask", "the same bits",
+    run.claim("Packages of one build, packed twice: other time, folder, locale and umask", "the same bits",
               "the same" if same else "different", same, 2)
     debs = sorted(str(deb) for deb in folders["packages"].glob("*.deb"))
     run.part("check", ["python3", "-B", ROOT / "tests/package/check.py", folders["packages"], run.folder / "unpacked"])

@@ -275,8 +275,8 @@ void TestChainEquivocation::what_is_old_or_of_another_history_is_refused() {
   QCOMPARE(expelled(lab, 0), 1u);
 }
 
-// The evidence against a member arrives together with a statement of it, which says that it goes away. Only one of
-// them can be in a block.
+// The evidence against a member arrives together with the member's own statement *away*. A block can contain only one
+// of them.
 void TestChainEquivocation::a_statement_puts_no_expulsion_off() {
   constexpr std::size_t all = 5, liar = 4;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
@@ -301,7 +301,7 @@ void TestChainEquivocation::a_statement_puts_no_expulsion_off() {
     const Bytes statement = chain::encode_item(chain::StatementPost{away});
     lab.world.set_honest(liar, false);
     lab.world.kill(liar);
-    // The first heard of an item makes a node look for a block, so none has one of them alone for a moment.
+    // A node looks for a block as soon as it has one of the two, so each node gets both at the same moment.
     for (std::size_t node = 0; node < liar; ++node) {
       QCOMPARE(answer_to(lab, node, liar, evidence), Verdict::Taken);
       QCOMPARE(answer_to(lab, node, liar, statement), Verdict::Taken);

@@ -331,8 +331,8 @@ void TestChainHostile::a_vector_that_no_block_can_have_holds_nothing_up() {
   };
   for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
     const double clean = seconds_of(seed, false), lied = seconds_of(seed, true);
-    qInfo("seed %llu: %.1f s for %llu rounds, %.1f s without the liar's vectors", (unsigned long long)seed,
-          lied, (unsigned long long)rounds_made, clean);
+    qInfo("seed %llu: %.1f s for %llu rounds, %.1f s without the attacker's vectors",
+          (unsigned long long)seed, lied, (unsigned long long)rounds_made, clean);
     QVERIFY2(lied < 2 * clean, qPrintable(QString::number(lied)));
   }
 }

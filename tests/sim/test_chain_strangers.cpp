@@ -156,7 +156,7 @@ void TestChainStrangers::a_strangers_word_fetches_little() {
   }
   qInfo("%llu requests, %.1f MiB in %d s", (unsigned long long)asked,
         static_cast<double>(answered) / (1 << 20), seconds);
-  // What its limits allow, and an answer that is under way.
+  // As much as its limits allow, and an answer that is under way.
   const auto most =
       chain::fetches_of_stranger.bytes_burst + seconds * chain::fetches_of_stranger.bytes_per_second;
   QVERIFY(asked >= 1);

@@ -1,6 +1,6 @@
 // Twenty computers of one home or campus begin a network together and train, beside twenty of twenty address groups. At
-// each node calls pass what a node has before the chain: places for calls, limits of methods and ranks. What a
-// node dials passes its book of records and its dial gate. Sockets and TLS are not in this world.
+// each node calls pass the checks before the chain: places for calls, limits of methods and ranks. Dials
+// pass the node's book of records and its dial gate. Sockets and TLS are not in this world.
 #include <QtTest>
 
 #include "core/chain/server.h"

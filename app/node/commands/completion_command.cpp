@@ -10,7 +10,7 @@
 namespace neuroshard::app {
 namespace {
 
-// What a value may be, by its name in --help: PATH, DIR, NAME|FILE, on|off, TEXT:{layer,slot}.
+// The kind of a value, from its name in --help: PATH, DIR, NAME|FILE, on|off, TEXT:{layer,slot}.
 void describe_value(const std::string& type, CompletedOption* completed) {
   using Value = CompletedOption::Value;
   const auto contains = [&](const char* word) { return type.find(word) != std::string::npos; };

@@ -275,10 +275,10 @@ void add_create(CLI::App& network, CommandContext& context) {
       ->type_name("HOST:PORT");
   create.add_option("--tracker", flags->trackers, "tracker; may be repeated")->type_name("HOST:PORT");
   create
-      .add_option(
-          "--founder", flags->founders,
-          "wallet that may begin the network and votes from the start: its public key (\"neuroshardd wallet "
-          "show\"), or \"mine\" for that of --data-dir; may be repeated")
+      .add_option("--founder", flags->founders,
+                  "wallet that may begin the network, and votes if it is there then: its public key "
+                  "(\"neuroshardd wallet "
+                  "show\"), or \"mine\" for that of --data-dir; may be repeated")
       ->type_name("WALLET");
   create
       .add_option("--genesis", flags->genesis,

@@ -69,7 +69,7 @@ bool takes_files(const CompletedCommand& command) {
                      [](const auto& o) { return o.names.empty() && o.value == Value::File; });
 }
 
-// What may stand without an option before it.
+// The words that need no option before them.
 std::vector<std::string> positional_words(const CompletedCommand& command) {
   std::vector<std::string> words;
   for (const CompletedOption& option : command.options) {

@@ -1,4 +1,4 @@
-// What this node fetches because strangers say so: how often, and out of which share of the month's data.
+// Fetches that strangers cause: how often this node makes them, and out of which share of the month's data.
 #include <QtTest>
 
 #include "core/chain/stranger_fetches.h"
