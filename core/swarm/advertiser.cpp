@@ -9,7 +9,10 @@ namespace {
 
 constexpr Duration call_patience = std::chrono::seconds(2);
 constexpr std::size_t answer_bytes = 100u << 10;  // of a list of records
-constexpr std::size_t most_introductions = 8, most_informed = 1024;
+constexpr std::size_t most_introductions = 8, most_told = 1024;
+// One call can fail because the other node is busy or has no relay yet. Addresses that strangers made up must
+// not take the calls for good.
+constexpr unsigned most_tries = 3;
 
 bool differs(std::uint64_t now, std::uint64_t advertised, std::uint64_t part) {
   return (now > advertised ? now - advertised : advertised - now) > advertised / part;
@@ -93,7 +96,8 @@ bool Advertiser::line_changed() const {
 void Advertiser::set_endpoints(std::vector<net::NodeEndpoint> endpoints) {
   record_.endpoints = std::move(endpoints);
   renew();
-  informed_.clear();
+  placed_ = record_.sequence;
+  told_.clear();
   introductions_ = 0;
 }
 
@@ -112,49 +116,55 @@ bool Advertiser::is_placed() const {
 }
 
 void Advertiser::introduce_itself() {
-  if (introducing_ || introductions_ >= most_introductions || !is_placed() || all_are_informed()) return;
+  if (introducing_ || introductions_ >= most_introductions || !is_placed() || all_were_tried()) return;
   ++introductions_;
   introducing_ = true;
-  exchange_records();
+  exchange_records(1);
 }
 
 bool Advertiser::can_call(const net::NodeRecord& record) const {
   return context_.paths.contact_of(record, context_.options.one_lan).has_value();
 }
 
-bool Advertiser::is_informed(const net::NodeRecord& record) const {
-  return informed_.count(record.id()) != 0;
+bool Advertiser::is_told(const net::NodeRecord& record, unsigned tries) const {
+  const auto found = told_.find(record.id());
+  return found != told_.end() && (found->second.informed || found->second.tries >= tries);
 }
 
-bool Advertiser::all_are_informed() const {
+bool Advertiser::all_were_tried() const {
   const auto all = context_.book.all(context_.services.clock.wall_now());
   return std::all_of(all.begin(), all.end(), [this](const net::NodeRecord* record) {
-    return is_informed(*record) || !can_call(*record);
+    return is_told(*record, 1) || !can_call(*record);
   });
 }
 
 void Advertiser::exchange_records() {
-  if (informed_.size() > most_informed) informed_.clear();
+  exchange_records(most_tries);
+}
+
+void Advertiser::exchange_records(unsigned tries) {
+  if (told_.size() > most_told) told_.clear();
   const std::vector<const net::NodeRecord*> from = context_.book.to_inform(
       context_.services.clock.wall_now(), /*reached_first=*/++exchanges_ % 2 == 0,
       [this](const net::NodeRecord& record) { return can_call(record); },
-      [this](const net::NodeRecord& record) { return is_informed(record); });
+      [this, tries](const net::NodeRecord& record) { return is_told(record, tries); });
   if (from.empty()) return;
   const net::NodeRecord& record = *net::spread(from, 1, context_.rng).front();
   const net::Contact chosen = *context_.paths.contact_of(record, context_.options.one_lan);
-  informed_.insert(chosen.id);
+  ++told_[chosen.id].tries;
   Bytes request = encode_peers_request(max_records, &record_);
   const Duration deadline = net::call_deadline(call_patience, request.size(), answer_bytes);
-  context_.pool.call(chosen, net::Method::Peers, std::move(request), deadline,
-                     [this, life = lifetime_.token(), chosen](const Expected<Bytes>& answer) {
-                       if (!life.alive()) return;
-                       introducing_ = false;
-                       const auto records = answer.ok()
-                                                ? decode_records(*answer)
-                                                : Expected<std::vector<net::NodeRecord>>(answer.error());
-                       if (records.ok()) heard_(*records, {chosen.id, chosen.endpoint});
-                       introduce_itself();
-                     });
+  context_.pool.call(
+      chosen, net::Method::Peers, std::move(request), deadline,
+      [this, life = lifetime_.token(), chosen, sequence = record_.sequence](const Expected<Bytes>& answer) {
+        if (!life.alive()) return;
+        introducing_ = false;
+        const auto records =
+            answer.ok() ? decode_records(*answer) : Expected<std::vector<net::NodeRecord>>(answer.error());
+        if (answer.ok() && sequence >= placed_) note_informed(chosen.id);
+        if (records.ok()) heard_(*records, {chosen.id, chosen.endpoint});
+        introduce_itself();
+      });
 }
 
 }  // namespace neuroshard::swarm

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "core/base/lifetime.h"
@@ -49,12 +49,12 @@ class Advertiser {
 
   // Where the node can be called is known, or that it can't be.
   bool is_placed() const;
-  void note_informed(const net::NodeId& id) { informed_.insert(id); }
+  void note_informed(const net::NodeId& id) { told_[id].informed = true; }
   // Gives the record to the nodes that have not got it, one after the other and eight at most. They can call
   // this node before its next heartbeat.
   void introduce_itself();
   // Exchanges records with one node: one that has not got this node's record, else any. In turn one
-  // that was reached, and one that was not.
+  // that was reached, and one that was not. A node that did not answer is asked twice more.
   void exchange_records();
 
  private:
@@ -63,8 +63,9 @@ class Advertiser {
   bool delegation_expired() const;
   bool record_is_fresh() const;
   bool can_call(const net::NodeRecord& record) const;
-  bool is_informed(const net::NodeRecord& record) const;
-  bool all_are_informed() const;
+  bool is_told(const net::NodeRecord& record, unsigned most_tries) const;
+  bool all_were_tried() const;
+  void exchange_records(unsigned most_tries);
 
   const MemberContext context_;
   const Reachability& reach_;
@@ -73,8 +74,13 @@ class Advertiser {
   std::optional<Capacity> capacity_;
   SlotKeys slot_keys_;
   MonotonicTime record_made_{};
-  std::set<net::NodeId> informed_;  // of the present endpoints; or were tried
-  std::size_t introductions_ = 0;   // since the endpoints changed
+  struct Told {  // about the present endpoints
+    bool informed = false;
+    unsigned tries = 0;
+  };
+  std::map<net::NodeId, Told> told_;
+  std::uint64_t placed_ = 0;       // sequence of the first record with these endpoints
+  std::size_t introductions_ = 0;  // since the endpoints changed
   bool introducing_ = false;
   std::uint64_t exchanges_ = 0;
   Lifetime lifetime_;

@@ -16,6 +16,7 @@ class TestIntroduction : public QObject {
   void two_without_a_tracker_reach_each_other();
   void a_chain_becomes_a_network();
   void a_newcomer_is_found_before_its_next_heartbeat();
+  void who_missed_the_first_call_is_called_again();
   void who_is_back_is_found_before_its_next_heartbeat();
   void a_household_behind_one_address_becomes_a_network();
   void a_guest_introduces_nobody();
@@ -77,6 +78,30 @@ void TestIntroduction::a_newcomer_is_found_before_its_next_heartbeat() {
                            [&](const Host* node) { return node->member->find(newcomer.id).has_value(); });
       },
       MemberOptions{}.heartbeat / 2));
+}
+
+// Among many others it would be drawn only now and then.
+void TestIntroduction::who_missed_the_first_call_is_called_again() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  for (int i = 0; i < 20; ++i) village.add({&tracker});
+  village.world.run_for(5 * minute);
+  Host& away = village.hosts[3];
+  village.power_off(away);
+  const Host& newcomer = village.add({&tracker});
+  const auto has_called = [&] {
+    for (const MemberPeer& peer : newcomer.member->view().peers)
+      if (peer.connection.id == away.id) return peer.connection.connected;
+    return false;
+  };
+  const auto has_failed = [&] {
+    for (const MemberPeer& peer : newcomer.member->view().peers)
+      if (peer.connection.id == away.id) return peer.connection.failures > 0;
+    return false;
+  };
+  QVERIFY(village.run_until(has_failed, minute));
+  village.power_on(away);
+  QVERIFY(village.run_until(has_called, 3 * MemberOptions{}.heartbeat));
 }
 
 // Its record of before stays good until it knows where it is now, and then they hear that.
