@@ -30,6 +30,8 @@ add_library(ns_options INTERFACE)
 # The same bits on every machine: no contraction, no fast-math (docs/protocol/outer-step.md). Kernels that may
 # contract say so in their own folder.
 target_compile_options(ns_options INTERFACE -ffp-contract=off)
+# Failed checks name their files as seen from the source folder: two folders give the same packages.
+target_compile_options(ns_options INTERFACE "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 target_compile_definitions(ns_options INTERFACE QT_NO_KEYWORDS)
 if(NS_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(ns_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # lets ccache see the header
