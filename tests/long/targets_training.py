@@ -134,6 +134,7 @@ def throughput(run):
 
 
 LARGE = ["--layers", "9", "--hidden", "1024"]    # 111 million parameters
+LARGER = ["--layers", "13", "--hidden", "1024"]   # 159 million
 MIDDLE = ["--layers", "6", "--hidden", "512"]     # 19 million
 SEVEN = ["--workers", "1", "--senders", "7"]
 LONG_ROUNDS = ["--period", "48"]  # seven senders need a minute for a round's payloads and anchor on one core
@@ -142,6 +143,7 @@ BF16 = ["--precision", "bf16"]
 # The options of a part, and its gate in bytes a parameter.
 MEMORY_RUNS = {
     "alone-fp32": ([*LARGE, *ALONE], 18), "alone-bf16": ([*LARGE, *ALONE, *BF16], None),
+    "alone-larger-fp32": ([*LARGER, *ALONE], 18),
     "seven-senders-fp32": ([*LARGE, *SEVEN, *LONG_ROUNDS], 20), "seven-senders-bf16": ([*LARGE, *SEVEN, *LONG_ROUNDS, *BF16], None),
     "delayed-8": ([*MIDDLE, *SEVEN, "--sync", "delayed-1"], None),
     "fragments-8": ([*MIDDLE, *SEVEN, "--sync", "fragments=2"], None),
