@@ -244,7 +244,8 @@ void Application::show_elsewhere() {
   if (data == elsewhere_data_) return;
   elsewhere_data_ = data;
   if (!shown) return window_->clear_banner(elsewhere_banner);
-  window_->show_banner(elsewhere_banner, CoreWords::elsewhere(data, [this] { here_->trigger(); }));
+  window_->show_banner(elsewhere_banner, CoreWords::elsewhere(data, supervisor_->status().may_steer,
+                                                              [this] { here_->trigger(); }));
 }
 
 void Application::on_core_status() {
@@ -272,7 +273,7 @@ void Application::on_core_status() {
 }
 
 void Application::on_attached(const std::shared_ptr<node::Node>& node) {
-  bridge_->attach(node);
+  bridge_->attach(node, supervisor_->status().may_steer);
   node_ = node;
   if (node && !supervisor_->status().remote) {
     sensors_->start();

@@ -17,6 +17,7 @@ namespace neuroshard::gui {
 struct CorePresence {
   std::shared_ptr<node::Node> node;  // may be released on any thread; its end never blocks there
   platform::ProcessIdentity process;
+  bool may_steer = true;  // false: the invitation permits to look only
 };
 
 struct CoreAbsence {

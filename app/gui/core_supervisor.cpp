@@ -100,6 +100,7 @@ void CoreSupervisor::on_present(const CorePresence& core) {
     return;
   }
   node_ = core.node;
+  status_.may_steer = core.may_steer;
   lost_ = false;
   running_since_ = clock_.monotonic_now();
   status_.crashed = false;

@@ -44,6 +44,7 @@ struct CoreStatus {
   CorePhase phase = CorePhase::Closed;
   bool ours = false;        // this app started it
   bool remote = false;      // on another machine
+  bool may_steer = true;    // false: its owner permits to look only
   bool safe_mode = false;   // was started so
   bool crashed = false;     // the last end was a crash
   std::size_t crashes = 0;  // within the window

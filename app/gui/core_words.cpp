@@ -104,10 +104,16 @@ std::optional<BannerContent> CoreWords::banner(const CoreStatus& status, const C
   return std::nullopt;
 }
 
-BannerContent CoreWords::elsewhere(const QString& data_directory, const std::function<void()>& back) {
+BannerContent CoreWords::elsewhere(const QString& data_directory, bool may_steer,
+                                   const std::function<void()>& back) {
   BannerContent banner;
-  banner.title = tr("You are connected to another computer");
+  banner.title =
+      may_steer ? tr("You are connected to another computer") : tr("You are looking at another computer");
   banner.text = tr("All values, settings and paths here belong to the other computer.");
+  if (!may_steer)
+    banner.text +=
+        ' ' + tr("You can see everything and change nothing. To change something, ask its owner for an "
+                 "invitation with the scope steer.");
   if (!data_directory.isEmpty()) banner.text += ' ' + tr("Its data is in %1.").arg(data_directory);
   banner.actions = {{tr("Return to this computer"), back, false}};
   return banner;

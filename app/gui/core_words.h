@@ -24,8 +24,9 @@ class CoreWords {
   // Nothing: no banner.
   static std::optional<ui::BannerContent> banner(const CoreStatus& status, const CoreActions& actions);
   // While the window shows the core of another computer, a banner says so. data_directory: on that computer;
-  // empty = not known yet.
-  static ui::BannerContent elsewhere(const QString& data_directory, const std::function<void()>& back);
+  // empty = not known yet. may_steer: false = the invitation permits to look only.
+  static ui::BannerContent elsewhere(const QString& data_directory, bool may_steer,
+                                     const std::function<void()>& back);
   // For the pill, the tray and its tooltip; nothing while a core answers.
   static std::optional<ui::CoreLife> life(const CoreStatus& status);
   // When the app quits while the core that it asked to end still runs.

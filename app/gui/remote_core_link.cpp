@@ -1,6 +1,7 @@
 #include "app/gui/remote_core_link.h"
 
 #include <QFile>
+#include <algorithm>
 #include <mutex>
 
 #include "core/base/bytes.h"
@@ -97,7 +98,11 @@ class RemoteCoreLink::Session : public std::enable_shared_from_this<Session> {
 
   // No process of this computer.
   void look_elsewhere(const control::LinkView& view) {
-    if (view.state == control::LinkState::Connected) return report_({node_, {}}, {});
+    if (view.state == control::LinkState::Connected) {
+      const bool may_steer = std::find(view.capabilities.begin(), view.capabilities.end(),
+                                       control::steer_capability) != view.capabilities.end();
+      return report_({node_, {}, may_steer}, {});
+    }
     CoreAbsence why;
     why.error = view.error.value_or(make_error(ErrorCode::Unavailable, "the core does not answer"));
     why.kind =

@@ -77,6 +77,9 @@ enum class LinkState : std::uint8_t {
 };
 std::string_view to_string(LinkState state);
 
+// Among the capabilities of a core for a caller whose cookie permits changes (remote_access.h).
+inline constexpr std::string_view steer_capability = "steer";
+
 // The state of the connection, for a screen.
 struct LinkView {
   LinkState state = LinkState::Connecting;

@@ -23,15 +23,17 @@ class TestAppElsewhere : public AppTest {
   void init() { begin(); }
   void cleanup() { end(); }
   void an_invited_window_shows_the_other_computer_until_it_is_taken_back();
+  void who_may_look_only_has_no_controls();
   void a_file_that_is_no_invitation_is_refused();
 
  private:
   // The other machine's owner, at its own keyboard.
   ProcessResult there(const QStringList& words) const {
-    return NodeProcess(words + QStringList{"--data-dir", lab_.path("there"), "--json"}, environment())
+    return NodeProcess(words + QStringList{"--data-dir", lab_.path(other_), "--json"}, environment())
         .finish();
   }
   QStringList environment() const { return {"XDG_RUNTIME_DIR=" + lab_.path("runtime-there")}; }
+  QString other_ = "there";  // the folder of the other computer's data
   // Through the menu and the dialog of files.
   void choose(const QString& file) {
     bool chosen = false;
@@ -103,6 +105,30 @@ void TestAppElsewhere::an_invited_window_shows_the_other_computer_until_it_is_ta
                              fixture_->snapshot()->program.pid == static_cast<std::uint64_t>(own_pid));
   QVERIFY(!fixture_->app().supervisor().status().remote);
   QCOMPARE(fixture_->banners(), QString());
+  QVERIFY(there({"stop"}).ok());
+}
+
+void TestAppElsewhere::who_may_look_only_has_no_controls() {
+  other_ = "watched";
+  lab_.copy(other_);
+  QTcpSocket probe;
+  QVERIFY(probe.bind(QHostAddress::LocalHost));
+  const QString address = QString("127.0.0.1:%1").arg(probe.localPort());
+  probe.close();
+  const QString file = fixture_->path("to look.json");
+  QVERIFY(there({"control", "invite", "--listen", address, "--out", file}).ok());  // look is the default
+  NodeProcess other({"run", "--cpu-threads", "1", "--data-dir", lab_.path(other_), "--json"}, environment());
+  QVERIFY(other.next_line(patience_.left_ms()).has_value());
+  QVERIFY(start_running());
+  choose(file);
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("You are looking at another computer"));
+  QVERIFY2(fixture_->banners().contains("the scope steer"), qPrintable(fixture_->banners()));
+  NS_WAIT_FOR(patience_, fixture_->pill().contains("Training"));
+  QVERIFY(!fixture_->find<QAbstractButton>("contribute")->isEnabled());
+  QVERIFY(other.running());
+  NS_WAIT_FOR(patience_, fixture_->press_banner("Return to this computer"));
+  QVERIFY(runs());
+  QVERIFY(fixture_->find<QAbstractButton>("contribute")->isEnabled());
   QVERIFY(there({"stop"}).ok());
 }
 

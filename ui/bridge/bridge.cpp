@@ -38,6 +38,12 @@ Error detached() {
                     "there is no connection to the core; see the bar at the top of the window");
 }
 
+Error look_only() {
+  return make_error(ErrorCode::Denied,
+                    "this invitation permits to look, not to change anything: ask the owner of the node for "
+                    "another one (neuroshardd control invite --scope steer)");
+}
+
 Error core_went() {
   return make_error(ErrorCode::Unavailable,
                     "the connection to the core ended; it is not known whether this was done");
@@ -69,8 +75,8 @@ Bridge::~Bridge() {
   subscription_.reset();
 }
 
-void Bridge::attach(std::shared_ptr<node::Node> node) {
-  if (node == node_) return;
+void Bridge::attach(std::shared_ptr<node::Node> node, bool may_steer) {
+  if (node == node_ && may_steer == may_steer_) return;
   const bool was = attached();
   bool changed = false;
   subscription_.reset();
@@ -82,6 +88,7 @@ void Bridge::attach(std::shared_ptr<node::Node> node) {
   }
   if (was) seen_ = clock_.monotonic_now();
   node_ = std::move(node);
+  may_steer_ = may_steer;
   if (node_) {
     inbox_ = std::make_shared<BridgeInbox>();
     subscription_ = node_->subscribe([inbox = inbox_](const node::Event& event) { inbox->put(event); });
@@ -132,6 +139,10 @@ quint64 Bridge::run(QObject* context, Command command, Done done, Progress progr
   OpenCommand open{context != nullptr ? context : this, 0, std::move(done), std::move(progress)};
   if (!node_) {
     finish_later(std::move(open), detached());
+    return ticket;
+  }
+  if (!may_steer_) {
+    finish_later(std::move(open), look_only());
     return ticket;
   }
   if (commands_.size() >= max_open_commands) {

@@ -41,9 +41,10 @@ class Bridge : public QObject {
   ~Bridge() override;
 
   // Replaces the node before; nullptr = detached. Commands and queries that are open end with Unavailable
-  // (queued).
-  void attach(std::shared_ptr<node::Node> node);
+  // (queued). may_steer: false for a node that permits this app to look only; commands are refused then.
+  void attach(std::shared_ptr<node::Node> node, bool may_steer = true);
   bool attached() const { return node_ != nullptr; }
+  bool may_steer() const { return node_ != nullptr && may_steer_; }
   // The last one, also after the core went; null before the first.
   std::shared_ptr<const node::Snapshot> snapshot() const { return snapshot_; }
   // The age of the snapshot: zero while attached, so that an idle core's last snapshot does not count as
@@ -53,7 +54,7 @@ class Bridge : public QObject {
   using Command = std::function<Expected<node::CommandId>(node::Node&)>;
   using Done = std::function<void(const Expected<node::CommandResult>&)>;
   using Progress = std::function<void(const node::CommandProgress&)>;
-  // Returns a ticket for cancel(). Refused, detached or too many open: `done` gets the error, queued, never
+  // Returns a ticket for cancel(). Refused, look only, detached or too many open: `done` gets the error, queued, never
   // inside the call. A null context means the bridge itself.
   quint64 run(QObject* context, Command command, Done done = {}, Progress progress = {});
   // Asks the core to end the command early; `done` still comes, with Cancelled. A ticket of an earlier
@@ -117,6 +118,7 @@ class Bridge : public QObject {
   const Clock& clock_;
   QTimer timer_;
   std::shared_ptr<node::Node> node_;
+  bool may_steer_ = true;               // the attached node permits commands
   std::shared_ptr<BridgeInbox> inbox_;  // of this node; the core's threads hold it too
   std::unique_ptr<node::Subscription> subscription_;
   std::shared_ptr<const node::Snapshot> snapshot_;

@@ -106,7 +106,7 @@ void Tray::refresh() {
   const bool attached = bridge_.attached() && snapshot != nullptr;
   const TrayView before =
       std::exchange(view_, TrayWords::describe(snapshot.get(), attached, life_, clock_.wall_now()));
-  const bool can_steer = attached && !snapshot->safe_mode;
+  const bool can_steer = attached && bridge_.may_steer() && !snapshot->safe_mode;
   contribute_->setEnabled(can_steer);
   contribute_->setChecked(attached && snapshot->contributing);
   snooze_->setEnabled(can_steer && snapshot->contributing);

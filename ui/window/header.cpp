@@ -124,9 +124,10 @@ void Header::refresh(const node::Snapshot* snapshot, bool attached) {
   if (lines.isEmpty() && !state_.reason.isEmpty()) lines << state_.reason;
   pill_->setToolTip(lines.isEmpty() ? state_.word : lines.join(QLatin1Char('\n')));
   const bool usable = attached && snapshot != nullptr;
-  contribute_->setEnabled(usable && !snapshot->safe_mode);
+  const bool can_steer = usable && context_.bridge.may_steer();
+  contribute_->setEnabled(can_steer && !snapshot->safe_mode);
   snooze_->setEnabled(contribute_->isEnabled());
-  anyway_->setVisible(usable && state_.can_override && snapshot->state == node::RunState::Paused);
+  anyway_->setVisible(can_steer && state_.can_override && snapshot->state == node::RunState::Paused);
   end_snooze_->setVisible(usable && snapshot->snoozed_until.has_value());
   finish_->setText(StateWords::finish_action(snapshot));
   if (usable && !sending_) contribute_->setChecked(snapshot->contributing);

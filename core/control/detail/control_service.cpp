@@ -55,7 +55,7 @@ class ControlService final : public wire::Control::Service {
     for (const char* capability : {"snapshot", "series", "logs", "checkpoints", "settings", "snooze",
                                    "checkpoint_commands", "generate", "model", "data", "session"})
       reply->add_capabilities(capability);
-    if (cookies_.check(*context, Scope::Steer).ok()) reply->add_capabilities("steer");
+    if (cookies_.check(*context, Scope::Steer).ok()) reply->add_capabilities(std::string(steer_capability));
     reply->set_pid(node_.snapshot()->program.pid);
     return Status::OK;
   }

@@ -42,6 +42,7 @@ class TestBridge : public QObject {
   void the_inbox_is_bounded_and_keeps_outcomes();
   void a_command_ends_with_its_outcome_on_this_thread();
   void a_refusal_comes_after_the_call();
+  void who_may_look_only_sends_no_command();
   void detached_commands_and_queries_fail_with_a_reason();
   void nothing_is_called_after_the_context_is_gone();
   void a_core_that_goes_ends_what_is_open();
@@ -179,6 +180,25 @@ void TestBridge::a_refusal_comes_after_the_call() {
   QVERIFY(!result);
   QTRY_VERIFY(result.has_value());
   QCOMPARE(result->error().code, ErrorCode::Busy);
+}
+
+void TestBridge::who_may_look_only_sends_no_command() {
+  bridge_->attach(node_, /*may_steer=*/false);
+  QVERIFY(bridge_->attached() && !bridge_->may_steer());
+  bool sent = false;
+  std::optional<ErrorCode> code;
+  bridge_->run(
+      nullptr,
+      [&](node::Node& node) {
+        sent = true;
+        return contribute(node);
+      },
+      [&](const auto& result) { code = result.error().code; });
+  QTRY_VERIFY(code.has_value());
+  QCOMPARE(*code, ErrorCode::Denied);
+  QVERIFY(!sent);
+  bridge_->attach(node_);
+  QVERIFY(bridge_->may_steer());
 }
 
 void TestBridge::detached_commands_and_queries_fail_with_a_reason() {
