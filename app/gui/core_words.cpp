@@ -113,7 +113,7 @@ BannerContent CoreWords::elsewhere(const QString& data_directory, bool may_steer
   if (!may_steer)
     banner.text +=
         ' ' + tr("You can see everything and change nothing. To change something, ask its owner for an "
-                 "invitation with the scope steer.");
+                 "invitation with the scope \"steer\".");
   if (!data_directory.isEmpty()) banner.text += ' ' + tr("Its data is in %1.").arg(data_directory);
   banner.actions = {{tr("Return to this computer"), back, false}};
   return banner;

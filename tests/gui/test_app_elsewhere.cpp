@@ -122,7 +122,7 @@ void TestAppElsewhere::who_may_look_only_has_no_controls() {
   QVERIFY(start_running());
   choose(file);
   NS_WAIT_FOR(patience_, fixture_->banners().contains("You are looking at another computer"));
-  QVERIFY2(fixture_->banners().contains("the scope steer"), qPrintable(fixture_->banners()));
+  QVERIFY2(fixture_->banners().contains("the scope \"steer\""), qPrintable(fixture_->banners()));
   NS_WAIT_FOR(patience_, fixture_->pill().contains("Training"));
   QVERIFY(!fixture_->find<QAbstractButton>("contribute")->isEnabled());
   QVERIFY(other.running());
