@@ -143,7 +143,6 @@ Expected<void> copy_file(storage::FileEnv& env, const Entry& entry, const FileRe
 
 Expected<void> write_folder(storage::FileEnv& env, const Entry& entry, const std::string& folder,
                             const Progress& progress, const CancelToken& cancel) {
-  NS_RETURN_IF_ERROR(env.create_directories(folder));
   const std::uint64_t total = entry.manifest.file_bytes();
   std::uint64_t done = 0, reported = 0;
   const auto copied = [&](std::uint64_t bytes) {
@@ -189,15 +188,10 @@ Expected<std::uint64_t> export_weights(storage::FileEnv& env, const Entry& entry
 Expected<std::uint64_t> export_folder(storage::FileEnv& env, const Entry& entry, const std::string& path,
                                       const Progress& progress, const CancelToken& cancel) {
   if (!entry.complete()) return make_error(ErrorCode::Corrupt, entry.damage);
-  if (env.exists(path)) {
-    return make_error(ErrorCode::AlreadyExists, fmt::format("{} already exists; choose a new folder", path));
-  }
-  const std::string temporary = path + ".part";
-  NS_RETURN_IF_ERROR(env.remove_tree(temporary));
-  Expected<void> written = write_folder(env, entry, temporary, progress, cancel);
-  if (written.ok()) written = env.rename(temporary, path);
+  NS_RETURN_IF_ERROR(env.create_new_directory(path));
+  Expected<void> written = write_folder(env, entry, path, progress, cancel);
   if (!written.ok()) {
-    (void)env.remove_tree(temporary);
+    (void)env.remove_tree(path);
     return std::move(written).error().with_context("exporting");
   }
   return entry.manifest.file_bytes();

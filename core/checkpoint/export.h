@@ -23,8 +23,8 @@ Expected<std::uint64_t> export_weights(storage::FileEnv& env, const Entry& entry
                                        const Progress& progress = {}, const CancelToken& cancel = {});
 
 // All of a checkpoint as a new folder, which another data directory can import: the signed manifest and the
-// files that it names, byte for byte, hashed on the way. The folder appears whole or not at all. Returns the
-// bytes written. Errors: AlreadyExists, Corrupt, Denied, Exhausted, Io, Cancelled.
+// files that it names, byte for byte, hashed on the way. The manifest comes last: a
+// folder without it is no checkpoint. A failed export leaves nothing. Returns the bytes written. Errors: AlreadyExists, Corrupt, Denied, Exhausted, Io, Cancelled.
 Expected<std::uint64_t> export_folder(storage::FileEnv& env, const Entry& entry, const std::string& path,
                                       const Progress& progress = {}, const CancelToken& cancel = {});
 

@@ -47,6 +47,9 @@ class CountedFiles final : public FileEnv {
   Expected<void> create_directories(const std::string& path) override {
     return files_.create_directories(path);
   }
+  Expected<void> create_new_directory(const std::string& path) override {
+    return files_.create_new_directory(path);
+  }
   Expected<void> sync_directory(const std::string& path) override { return files_.sync_directory(path); }
   Expected<std::vector<DirectoryEntry>> list(const std::string& path) override { return files_.list(path); }
   bool exists(const std::string& path) override { return files_.exists(path); }

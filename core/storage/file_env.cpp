@@ -77,6 +77,12 @@ Expected<Expected<void>> replace_secret_file(FileEnv& env, const std::string& pa
   return overwrite(**former, size);
 }
 
+Expected<void> FileEnv::create_new_directory(const std::string& path) {
+  if (exists(path))
+    return make_error(ErrorCode::AlreadyExists, path + " already exists; choose a new folder");
+  return create_directories(path);
+}
+
 Expected<TemporaryFile> FileEnv::open_temporary(const std::string& target, const LargeFile& file) {
   TemporaryFile temporary{target + ".tmp-0000000000000000", nullptr};
   NS_ASSIGN_OR_RETURN(temporary.file, file.bytes == 0 ? open_write(temporary.path, file.world_readable)

@@ -99,6 +99,9 @@ class FileEnv {
   virtual Expected<void> remove_file(const std::string& path) = 0;                    // NotFound is an error
   virtual Expected<void> remove_tree(const std::string& path) = 0;                    // missing is success
   virtual Expected<void> create_directories(const std::string& path) = 0;             // new ones 0700
+  // A new folder, 0700, and those above it where they are missing. AlreadyExists: something has this name, even
+  // if it came a moment ago.
+  virtual Expected<void> create_new_directory(const std::string& path);
   virtual Expected<void> sync_directory(const std::string& path) = 0;
   virtual Expected<std::vector<DirectoryEntry>> list(const std::string& path) = 0;  // sorted by name
   virtual bool exists(const std::string& path) = 0;

@@ -191,6 +191,13 @@ class PosixFileEnv final : public FileEnv {
     return {};
   }
 
+  Expected<void> create_new_directory(const std::string& path) override {
+    NS_RETURN_IF_ERROR(create_directories(parent_of(path)));
+    if (::mkdir(path.c_str(), 0700) == 0) return {};
+    if (errno == EEXIST)
+      return make_error(ErrorCode::AlreadyExists, path + " already exists; choose a new folder");
+    return posix_error(errno, "create the folder", path);
+  }
   Expected<void> create_directories(const std::string& path) override {
     for (std::size_t end = 1; end <= path.size(); ++end) {
       if (end != path.size() && path[end] != '/') continue;

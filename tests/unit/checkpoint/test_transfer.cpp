@@ -67,6 +67,21 @@ class TestTransfer : public QObject {
     QVERIFY(export_weights(*env, entry, path).ok());  // again, over the earlier one
   }
 
+  void an_exported_folder_is_new_and_touches_no_other() {
+    auto writer = Writer::open(disk_, key_, "/c").value();
+    QVERIFY(writer.save(tiny_manifest(120), TinyState(1).view()).ok());
+    const Entry entry = Catalogue(disk_, "/c").current().value().value();
+    QVERIFY(disk_.create_directories("/out.part").ok());
+    QVERIFY(storage::write_file_atomic(disk_, "/out.part/mine", as_bytes("a person's file")).ok());
+    FaultFileEnv full(disk_, {.room_bytes = 2000});
+    QCOMPARE(export_folder(full, entry, "/out").error().code, ErrorCode::Exhausted);
+    QVERIFY(!disk_.exists("/out"));
+    QVERIFY(export_folder(disk_, entry, "/out").ok());
+    QCOMPARE(open_folder(disk_, "/out").value().manifest.step, entry.manifest.step);
+    QCOMPARE(export_folder(disk_, entry, "/out").error().code, ErrorCode::AlreadyExists);
+    QVERIFY(disk_.exists("/out.part/mine"));
+  }
+
   void damage_and_full_disks_leave_no_export() {
     auto writer = Writer::open(disk_, key_, "/c").value();
     QVERIFY(writer.save(tiny_manifest(120), TinyState(1).view()).ok());

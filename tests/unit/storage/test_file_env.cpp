@@ -219,6 +219,18 @@ class TestFileEnv : public QObject {
     QCOMPARE(info.st_mode & 0777u, 0600u);
   }
 
+  void a_new_folder_is_nobody_elses() {
+    const std::string folder = root_ + "/above/new";
+    QVERIFY(env_->create_new_directory(folder).ok());
+    struct stat info {};
+    QCOMPARE(::lstat(folder.c_str(), &info), 0);
+    QCOMPARE(info.st_mode & 07777u, static_cast<mode_t>(0700));
+    QCOMPARE(env_->create_new_directory(folder).error().code, ErrorCode::AlreadyExists);
+    // A link to a folder of somebody else is no new folder either.
+    QCOMPARE(::symlink(folder.c_str(), (root_ + "/link").c_str()), 0);
+    QCOMPARE(env_->create_new_directory(root_ + "/link").error().code, ErrorCode::AlreadyExists);
+  }
+
   void leftovers_go_once_their_writer_is_dead() {
     QVERIFY(env_->create_directories(root_ + "/below").ok());
     int ready[2];
