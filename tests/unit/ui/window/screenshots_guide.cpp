@@ -16,7 +16,7 @@ bool take_assistant(const QDir& folder) {
   SetupDialog setup(machine, {});
   setup.show();
   bool saved = true;
-  for (const char* page : {"", "setup-folder", "setup-wallet", "", "", "setup-limits", "setup-text"}) {
+  for (const char* page : {"", "", "", "", "", "setup-limits", "setup-text"}) {
     settle(300);
     answer_words(setup);
     if (*page != 0)
@@ -26,8 +26,8 @@ bool take_assistant(const QDir& folder) {
   return saved;
 }
 
-// The row of the settings about new versions, with what a look found.
-bool take_switch(const QDir& folder, WindowFixture& fixture) {
+// The app's own settings, with what a look for new versions found.
+bool take_app_settings(const QDir& folder, WindowFixture& fixture) {
   fixture.window->open_page(QStringLiteral("settings"));
   settle();
   ReleaseState state;
@@ -37,10 +37,10 @@ bool take_switch(const QDir& folder, WindowFixture& fixture) {
   state.looked = fixture.clock.wall_now() - std::chrono::hours(2);
   state.next = fixture.clock.wall_now() + std::chrono::hours(27);
   fixture.releases.set_note(ReleaseWords::note(state, fixture.clock.wall_now()));
-  auto* look = fixture.window->findChild<QAbstractButton*>(QStringLiteral("app_look_for_releases"));
-  look->setChecked(true);
+  auto* card = fixture.window->findChild<QWidget*>(QStringLiteral("app_settings"));
+  card->findChild<QAbstractButton*>(QStringLiteral("app_look_for_releases"))->setChecked(true);
   settle(200);
-  return look->parentWidget()->grab().save(folder.filePath(QStringLiteral("look-for-versions.png")));
+  return card->grab().save(folder.filePath(QStringLiteral("look-for-versions.png")));
 }
 
 }  // namespace
@@ -50,12 +50,10 @@ bool take_guide(const QDir& folder, WindowFixture& fixture) {
   window.resize(1000, 680);
   window.show();
   bool saved = true;
-  for (const char* page : {"checkpoints", "playground"}) {
-    window.open_page(QLatin1String(page));
-    settle();
-    saved = window.grab().save(folder.filePath(QLatin1String(page) + QStringLiteral(".png"))) && saved;
-  }
-  saved = take_switch(folder, fixture) && saved;
+  window.open_page(QStringLiteral("checkpoints"));
+  settle();
+  saved = window.grab().save(folder.filePath(QStringLiteral("checkpoints.png"))) && saved;
+  saved = take_app_settings(folder, fixture) && saved;
   auto* rules = window.findChild<QWidget*>(QStringLiteral("group_Schedule"));
   saved = rules->grab().save(folder.filePath(QStringLiteral("rules.png"))) && saved;
   NewsDialog news(own_release_notes(QStringLiteral("en")), nullptr);
