@@ -97,6 +97,7 @@ void TestReleaseLook::an_older_version_than_before_is_refused() {
   QVERIFY(look_at(test::signature_newer, seen).ok());
   QVERIFY(look_at(test::signature_newest, seen).ok());
   const auto older = look_at(test::signature_current, seen);
+  QVERIFY(!older.ok());
   QCOMPARE(older.error().code, ErrorCode::Denied);
   QVERIFY(older.error().message.find("0.3.0") != std::string::npos);
 }
