@@ -5,6 +5,13 @@ option(NS_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 option(NS_COMPUTE_MODULE "Build the LibTorch compute module" ON)
 option(NS_BUILD_APP "Build the desktop app, where Qt is found" ON)
 option(NS_UNITY "Compile several sources at a time: a build from nothing takes half the time, one changed source a little longer" OFF)
+set(NS_RELEASES_URL "" CACHE STRING "https address of the folder with SHA256SUMS of releases, where the app may look; empty = it cannot")
+set(NS_RELEASES_KEY "" CACHE STRING "Public key of minisign (base64, begins with RW) that signs that file")
+string(LENGTH "${NS_RELEASES_KEY}" key_length)
+if(NS_RELEASES_URL AND (NOT NS_RELEASES_URL MATCHES "^(https://|http://127\\.0\\.0\\.1[:/])" OR NOT NS_RELEASES_KEY MATCHES "^RW[A-Za-z0-9+/]+$"
+                        OR NOT key_length EQUAL 56))
+  message(FATAL_ERROR "NS_RELEASES_URL must begin with https:// and needs NS_RELEASES_KEY, the second line of minisign.pub")
+endif()
 set(NS_SANITIZE "" CACHE STRING "Comma-separated sanitizers, e.g. address,undefined")
 
 set(CMAKE_CXX_EXTENSIONS OFF)

@@ -16,7 +16,11 @@ if(NS_HOMEPAGE)
   </screenshots>
 ")
 endif()
-set(NS_RELEASE_DATE 2026-11-21)
+# The same file has what is new in each version: the app shows it after an upgrade.
+file(READ resources/desktop/neuroshard.metainfo.xml.in metainfo)
+if(NOT metainfo MATCHES "<releases>[ \n]*<release version=\"${PROJECT_VERSION}\" date=\"[0-9-]+\">[ \n]*<description>")
+  message(FATAL_ERROR "resources/desktop/neuroshard.metainfo.xml.in must say first what is new in version ${PROJECT_VERSION}")
+endif()
 configure_file(resources/desktop/neuroshard.metainfo.xml.in "${made}/neuroshard.metainfo.xml" @ONLY)
 set(NS_PROGRAM /usr/bin/neuroshardd)
 configure_file(resources/systemd/neuroshardd.service.in "${made}/system/neuroshardd.service" @ONLY)

@@ -27,7 +27,8 @@ QString core_output_file(const ApplicationPlaces& places) {
 }  // namespace
 
 Application::Application(QApplication& application, ApplicationPlaces places, Arguments arguments,
-                         const Clock& clock, SessionSensorList sensors, SupervisorLimits limits)
+                         const Clock& clock, SessionSensorList sensors, SupervisorLimits limits,
+                         ReleaseServices releases)
     : application_(application),
       places_(std::move(places)),
       arguments_(std::move(arguments)),
@@ -67,6 +68,11 @@ Application::Application(QApplication& application, ApplicationPlaces places, Ar
   links_ = std::make_unique<LinkController>(
       LinkController::Parts{background_, config_, *supervisor_, *setup_services_, *window_},
       places_.default_data);
+  releases_ = std::make_unique<ReleaseController>(
+      ReleaseController::Parts{config_, *preferences_, release_view_, *window_, clock_},
+      ReleasePlace{places_.releases_url, places_.releases_key, places_.version, places_.app_program},
+      std::move(releases));
+  news_ = std::make_unique<NewsController>(config_, *window_, places_.version);
   build_menu();
   connect_parts();
 }
@@ -82,6 +88,7 @@ ui::Page::Context Application::page_context(const QString& core_program) {
   context.core_program = core_program;
   context.core_life = [this] { return core_life(); };
   context.elsewhere = [this] { return supervisor_->status().remote; };
+  context.releases = &release_view_;
   return context;
 }
 
@@ -126,6 +133,8 @@ void Application::connect_parts() {
   connect(&tick_, &QTimer::timeout, this, [this] {
     supervisor_->tick();
     notifier_->tick();
+    releases_->tick();
+    news_->tick();
   });
   tick_.start(tick_period);
   connect(&data_timer_, &QTimer::timeout, this, [this] {
@@ -161,6 +170,10 @@ void Application::show_about() {
                            : QString();
   auto* dialog = new ui::AboutDialog(*theme_, places_.version, core, window_.get());
   dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &ui::AboutDialog::news_wanted, this, [this, dialog] {
+    dialog->close();  // one at a time
+    news_->show_all();
+  });
   dialog->open();
 }
 

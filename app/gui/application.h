@@ -1,6 +1,6 @@
 // The app as a whole: makes the parts, connects them, and starts and ends the program. The parts: ui/ has the
 // window, CoreSupervisor the life of the core, WindowController the window on the desktop, DataController the
-// data directory, LinkController links and invitations.
+// data directory, LinkController links and invitations, ReleaseController newer versions, NewsController what is new.
 //
 // Threads: ui.
 #pragma once
@@ -17,14 +17,17 @@
 #include "app/gui/data_controller.h"
 #include "app/gui/link_controller.h"
 #include "app/gui/machine_setup.h"
+#include "app/gui/news_controller.h"
 #include "app/gui/notifier.h"
 #include "app/gui/process_launcher.h"
+#include "app/gui/release_controller.h"
 #include "app/gui/remote_core_link.h"
 #include "app/gui/session_sensors.h"
 #include "app/gui/user_config.h"
 #include "app/gui/window_controller.h"
 #include "ui/bridge/bridge.h"
 #include "ui/models/preferences.h"
+#include "ui/models/release_view.h"
 #include "ui/theme/theme.h"
 #include "ui/tray/tray.h"
 #include "ui/window/main_window.h"
@@ -47,13 +50,14 @@ struct ApplicationPlaces {
   QString default_data;       // when nothing was chosen
   QString runtime_directory;  // of control.json
   QString version;
+  QString releases_url, releases_key;  // where this build looks for releases; empty: nowhere
 };
 
 class Application final : public QObject {
   Q_OBJECT
  public:
   Application(QApplication& application, ApplicationPlaces places, Arguments arguments, const Clock& clock,
-              SessionSensorList sensors, SupervisorLimits limits = {});
+              SessionSensorList sensors, SupervisorLimits limits = {}, ReleaseServices releases = {});
   ~Application() override;
 
   // Shows the window (or only the tray) and begins to look for the data.
@@ -102,6 +106,7 @@ class Application final : public QObject {
   UserConfig config_;
   Background background_;
   std::unique_ptr<ui::Preferences> preferences_;
+  ui::ReleaseView release_view_;
   std::unique_ptr<ui::Theme> theme_;
   std::unique_ptr<ui::Bridge> bridge_;
   std::unique_ptr<RemoteCoreLink> link_;
@@ -115,6 +120,8 @@ class Application final : public QObject {
   std::unique_ptr<WindowController> window_controller_;
   std::unique_ptr<DataController> data_;
   std::unique_ptr<LinkController> links_;
+  std::unique_ptr<ReleaseController> releases_;
+  std::unique_ptr<NewsController> news_;
   Autostart autostart_;
 
   QPointer<ui::SetupDialog> setup_;

@@ -38,6 +38,8 @@ gui::ApplicationPlaces find_places() {
       named.empty() ? platform::default_data_directory(environment).value_or("") : named);
   places.runtime_directory = QString::fromStdString(platform::runtime_directory(environment));
   places.version = NS_VERSION;
+  places.releases_url = NS_RELEASES_URL;
+  places.releases_key = NS_RELEASES_KEY;
   return places;
 }
 

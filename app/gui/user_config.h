@@ -6,8 +6,19 @@
 #include <QSettings>
 #include <QString>
 #include <cstdint>
+#include <optional>
+
+#include "core/base/clock.h"
+#include "ui/text/release_text.h"
 
 namespace neuroshard::gui {
+
+// Of the last look for releases.
+struct ReleaseMemory {
+  std::optional<WallTime> looked, next;
+  ui::ReleaseFound found = ui::ReleaseFound::Nothing;
+  QString why;
+};
 
 class UserConfig {
  public:
@@ -40,6 +51,19 @@ class UserConfig {
   // Whether the user was notified once that the app keeps running in the tray.
   bool told_tray() const { return settings_.value("window/told_tray", false).toBool(); }
   void set_told_tray() { settings_.setValue("window/told_tray", true); }
+
+  // The newest version of the app that has run and has shown what is new in it; empty: none has.
+  QString newest_run() const { return text("app/version"); }
+  void set_newest_run(const QString& version);
+
+  ReleaseMemory releases() const;
+  void set_releases(const ReleaseMemory& memory);
+  // The newest version whose signature held; empty: none was seen.
+  QString newest_release() const { return text("releases/newest"); }
+  void set_newest_release(const QString& version) { settings_.setValue("releases/newest", version); }
+  // The version whose notice the user has put away.
+  QString put_away_release() const { return text("releases/put_away"); }
+  void set_put_away_release(const QString& version) { settings_.setValue("releases/put_away", version); }
 
   void sync() { settings_.sync(); }
 

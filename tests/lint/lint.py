@@ -47,9 +47,10 @@ STD_C = {"assert.h", "errno.h", "float.h", "inttypes.h", "limits.h", "math.h", "
 HEAVY = {"spdlog", "nlohmann", "torch", "curl", "zip", "sqlite3", "tomlplusplus", "httplib", "sodium", "cli11", "grpc",
          "libsecret", "libsystemd", "utf8proc", "dnnl", "omp", "fmt", "openssl"}
 APP_THIRD_PARTY = {"cli11", "nlohmann", "fmt", "qrencode"}
-# The parts of core that ui and app/gui may see: the seam and its values; the app also what finds, starts and reaches a core.
+# The parts of core that ui and app/gui may see: the seam and its values; the app also what finds, starts and reaches a core,
+# and what looks for releases.
 UI_CORE = {"base", "node"}
-GUI_CORE = UI_CORE | {"control", "network_module", "platform", "storage"}
+GUI_CORE = UI_CORE | {"control", "network_module", "platform", "release", "storage"}
 CORE_ALWAYS = {"fmt"}
 
 # (name, pattern, where it may not stand, what to use instead)

@@ -6,6 +6,7 @@ namespace {
 const QString theme_key = QStringLiteral("look/theme");
 const QString language_key = QStringLiteral("look/language");
 const QString close_key = QStringLiteral("desktop/close_to_tray");
+const QString releases_key = QStringLiteral("releases/look");
 const QString autostart_key = QStringLiteral("desktop/autostart");
 
 QString notify_key(NotificationClass about) {
@@ -52,6 +53,12 @@ bool Preferences::autostart() const {
 }
 void Preferences::set_autostart(bool on) {
   put(autostart_key, on);
+}
+bool Preferences::look_for_releases() const {
+  return file_.value(releases_key, false).toBool();
+}
+void Preferences::set_look_for_releases(bool on) {
+  put(releases_key, on);
 }
 bool Preferences::notify(NotificationClass about) const {
   return file_.value(notify_key(about), about == NotificationClass::Problem).toBool();

@@ -31,6 +31,9 @@ class Preferences final : public QObject {
   // Starts with the session, in the tray.
   bool autostart() const;
   void set_autostart(bool on);
+  // The owner allowed looking for new releases. Off unless they did.
+  bool look_for_releases() const;
+  void set_look_for_releases(bool on);
   bool notify(NotificationClass about) const;
   void set_notify(NotificationClass about, bool on);
 

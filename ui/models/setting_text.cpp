@@ -23,8 +23,17 @@ std::vector<SettingUnit> setting_units(const std::string& type) {
   return {{QString(), 1}};
 }
 
-std::optional<ScaledValue> read_scaled(const std::string& type, const QString& text) {
-  const std::vector<SettingUnit> units = setting_units(type);
+bool is_rate(const node::SettingEntry& entry) {
+  return entry.unit == "B/s";
+}
+
+std::size_t first_unit(const node::SettingEntry& entry) {
+  if (entry.type == "bytes") return is_rate(entry) ? 2 : 3;
+  return entry.type == "seconds" ? 1 : 0;
+}
+
+std::optional<ScaledValue> read_scaled(const node::SettingEntry& entry, const QString& text) {
+  const std::vector<SettingUnit> units = setting_units(entry.type);
   const QString trimmed = text.trimmed();
   qsizetype digits = 0;
   while (digits < trimmed.size() && trimmed[digits] >= u'0' && trimmed[digits] <= u'9') ++digits;
@@ -32,8 +41,7 @@ std::optional<ScaledValue> read_scaled(const std::string& type, const QString& t
   const qulonglong number = trimmed.left(digits).toULongLong(&ok);
   if (!ok) return std::nullopt;
   const QString suffix = trimmed.mid(digits).trimmed();
-  // A plain 0 is shown in the unit that a person would use next.
-  if (suffix.isEmpty() && number == 0 && units.size() > 1) return ScaledValue{0, type == "bytes" ? 3u : 1u};
+  if (suffix.isEmpty() && number == 0) return ScaledValue{0, first_unit(entry)};
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (suffix == units[i].suffix || (suffix.isEmpty() && i == 0)) return ScaledValue{number, i};
   }

@@ -18,12 +18,17 @@ struct SettingUnit {
 // Ascending. Of types without units: one without a suffix.
 std::vector<SettingUnit> setting_units(const std::string& type);
 
+// A rate: its units are shown as "MiB/s".
+bool is_rate(const node::SettingEntry& entry);
+
 struct ScaledValue {
   std::uint64_t number = 0;
   std::size_t unit = 0;  // index into setting_units()
 };
-// "1536MiB" -> 1536 of MiB. Nothing for what the core does not write.
-std::optional<ScaledValue> read_scaled(const std::string& type, const QString& text);
+// "1536MiB" -> 1536 of MiB. Nothing for what the core does not write. A plain 0 is 0 of first_unit().
+std::optional<ScaledValue> read_scaled(const node::SettingEntry& entry, const QString& text);
+// The unit that a person would use next where nothing is set: GiB of a size, MiB/s of a rate, minutes.
+std::size_t first_unit(const node::SettingEntry& entry);
 QString write_scaled(const std::string& type, const ScaledValue& value);  // "1536MiB"
 
 // The names in "a|b|c".

@@ -55,6 +55,12 @@ AboutDialog::AboutDialog(const Theme& theme, const QString& app_version, const Q
   column->addStretch(1);  // paragraphs stay together
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+  QPushButton* news = buttons->addButton(tr("What is new"), QDialogButtonBox::ActionRole);
+  news->setObjectName(QStringLiteral("about_news"));
+  connect(news, &QPushButton::clicked, this, &AboutDialog::news_wanted);
+  news->setAutoDefault(false);
+  buttons->button(QDialogButtonBox::Close)->setDefault(true);
+  buttons->button(QDialogButtonBox::Close)->setFocus();
   column->addWidget(buttons);
   setMinimumWidth(about_width);
 }

@@ -14,6 +14,9 @@ class AboutDialog final : public QDialog {
   AboutDialog(const Theme& theme, const QString& app_version, const QString& core_version,
               QWidget* parent = nullptr);
 
+ Q_SIGNALS:
+  void news_wanted();  // the button "What is new"
+
  protected:
   void showEvent(QShowEvent* event) override;
 };

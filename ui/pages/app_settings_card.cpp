@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 
 #include "ui/models/preferences.h"
+#include "ui/models/release_view.h"
 #include "ui/models/setting_text.h"
 #include "ui/pages/setting_editor_parts.h"
 #include "ui/text/translation.h"
@@ -36,7 +37,8 @@ QWidget* make_switch(const Theme& theme, const char* object, const QString& name
 
 }  // namespace
 
-AppSettingsCard::AppSettingsCard(const Theme& theme, Preferences& preferences, QWidget* parent)
+AppSettingsCard::AppSettingsCard(const Theme& theme, Preferences& preferences, const ReleaseView* releases,
+                                 QWidget* parent)
     : Card(tr("This app"), parent) {
   setObjectName(QStringLiteral("app_settings"));
   set_caption(tr("stored on this computer, not in the core"));
@@ -78,9 +80,30 @@ AppSettingsCard::AppSettingsCard(const Theme& theme, Preferences& preferences, Q
          NotificationClass::Pause);
   notify("app_notify_finished", tr("Notify of results"), tr("When long work, such as an export, is done."),
          NotificationClass::Finished);
+  if (releases != nullptr) add_releases(theme, preferences, *releases);
 }
 
-void AppSettingsCard::add_row(const QString& title, const QString& help, QWidget* editor) {
+void AppSettingsCard::add_releases(const Theme& theme, Preferences& preferences,
+                                   const ReleaseView& releases) {
+  QWidget* toggle = make_switch(theme, "app_look_for_releases", ReleaseWords::title(),
+                                preferences.look_for_releases() && !releases.place().isEmpty(),
+                                [&preferences](bool on) { preferences.set_look_for_releases(on); });
+  toggle->setEnabled(!releases.place().isEmpty());
+  QVBoxLayout* words = add_row(ReleaseWords::title(), ReleaseWords::help(releases.place()), toggle);
+  QLabel* note = make_paragraph({}, "caption", this);
+  note->setObjectName(QStringLiteral("release_note"));
+  words->addWidget(note);
+  const auto show = [note, &releases] {
+    const ReleaseWords::Note& told = releases.note();
+    note->setText(told.text);
+    note->setVisible(!told.text.isEmpty());
+    set_role(note, "role", told.tone == Tone::Danger ? QStringLiteral("danger") : QStringLiteral("caption"));
+  };
+  connect(&releases, &ReleaseView::changed, note, show);
+  show();
+}
+
+QVBoxLayout* AppSettingsCard::add_row(const QString& title, const QString& help, QWidget* editor) {
   auto* row = new QWidget(this);
   auto* line = new QHBoxLayout(row);
   line->setContentsMargins(0, grid_step / 2, 0, grid_step / 2);
@@ -92,6 +115,7 @@ void AppSettingsCard::add_row(const QString& title, const QString& help, QWidget
   line->addWidget(editor, 0, Qt::AlignVCenter);
   body()->addWidget(row);
   rows_.push_back({row, title + u' ' + help});
+  return words;
 }
 
 bool AppSettingsCard::filter(const QString& words) {

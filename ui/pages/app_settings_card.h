@@ -6,18 +6,23 @@
 namespace neuroshard::ui {
 
 class Preferences;
+class ReleaseView;
 class Theme;
 
 // Threads: ui.
 class AppSettingsCard final : public Card {
   Q_OBJECT
  public:
-  AppSettingsCard(const Theme& theme, Preferences& preferences, QWidget* parent = nullptr);
+  // `releases` may be null: then there is no row about them.
+  AppSettingsCard(const Theme& theme, Preferences& preferences, const ReleaseView* releases,
+                  QWidget* parent = nullptr);
   // Shows only the rows that match; false when there is none.
   bool filter(const QString& words);
 
  private:
-  void add_row(const QString& title, const QString& help, QWidget* editor);
+  // Returns the column of its words.
+  QVBoxLayout* add_row(const QString& title, const QString& help, QWidget* editor);
+  void add_releases(const Theme& theme, Preferences& preferences, const ReleaseView& releases);
 
   struct Row {
     QWidget* widget;

@@ -16,6 +16,7 @@ namespace neuroshard::ui {
 
 class Bridge;
 class Preferences;
+class ReleaseView;
 class Theme;
 
 // Threads: ui.
@@ -36,6 +37,7 @@ class Page : public QWidget {
     std::function<std::optional<CoreLife>()> core_life = [] { return std::nullopt; };
     // The core is another computer's: its paths mean nothing to programs on this one.
     std::function<bool()> elsewhere = [] { return false; };
+    const ReleaseView* releases = nullptr;  // newer versions; null = nothing is shown of them
   };
 
   explicit Page(const Context& context, QWidget* parent = nullptr)

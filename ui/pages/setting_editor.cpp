@@ -83,18 +83,14 @@ void ChoiceEditor::set_value(const QString& value) {
 }
 
 NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name, QWidget* parent)
-    : SettingEditor(parent),
-      type_(entry.type),
-      least_(entry.least),
-      most_(entry.most),
-      units_(setting_units(entry.type)) {
+    : SettingEditor(parent), entry_(entry), units_(setting_units(entry.type)) {
   number_ = new QSpinBox(this);
   number_->setAccessibleName(name);
   number_->setMinimumWidth(field_width);
   number_->setGroupSeparatorShown(true);
   number_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
   const QString zero = meaning_of_zero(setting_help(entry));
-  if (least_ == 0 && !zero.isEmpty()) {
+  if (entry.least == 0 && !zero.isEmpty()) {
     number_->setSpecialValueText(zero);
     // The words in place of 0 are read whole, in every language.
     number_->setMinimumWidth(
@@ -103,7 +99,8 @@ NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name,
   guard_wheel(number_);
   unit_ = new QComboBox(this);
   unit_->setAccessibleName(tr("Unit of %1").arg(name));
-  for (const SettingUnit& unit : units_) unit_->addItem(unit.suffix);
+  for (const SettingUnit& unit : units_)
+    unit_->addItem(is_rate(entry) ? unit.suffix + QStringLiteral("/s") : unit.suffix);
   unit_->setVisible(units_.size() > 1);
   guard_wheel(unit_);
   if (units_.size() == 1 && !entry.unit.empty())
@@ -131,19 +128,19 @@ NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name,
 void NumberEditor::bound_to_unit() {
   const std::uint64_t factor = units_[static_cast<std::size_t>(unit_->currentIndex())].factor;
   constexpr std::uint64_t widest = std::numeric_limits<int>::max();
-  const auto least = std::min(widest, (least_ + factor - 1) / factor);
-  const auto most = most_ == 0 ? widest : std::clamp(most_ / factor, least, widest);
+  const auto least = std::min(widest, (entry_.least + factor - 1) / factor);
+  const auto most = entry_.most == 0 ? widest : std::clamp(entry_.most / factor, least, widest);
   const QSignalBlocker quiet(number_);
   number_->setRange(static_cast<int>(least), static_cast<int>(most));
 }
 
 QString NumberEditor::value() const {
-  return write_scaled(
-      type_, {static_cast<std::uint64_t>(number_->value()), static_cast<std::size_t>(unit_->currentIndex())});
+  return write_scaled(entry_.type, {static_cast<std::uint64_t>(number_->value()),
+                                    static_cast<std::size_t>(unit_->currentIndex())});
 }
 
 void NumberEditor::set_value(const QString& text) {
-  const auto value = read_scaled(type_, text);
+  const auto value = read_scaled(entry_, text);
   if (!value || still_.isActive()) return;
   const QSignalBlocker quiet(number_);
   unit_->setCurrentIndex(static_cast<int>(value->unit));
@@ -202,7 +199,7 @@ SettingEditor* make_setting_editor(const Theme& theme, const node::SettingEntry&
   if (entry.type == "hours") return new ScheduleEditor(theme, name, parent);
   if (entry.type == "programs") return new ProgramsEditor(name, parent);
   const bool number = entry.type == "integer" || entry.type == "bytes" || entry.type == "seconds";
-  if (number && read_scaled(entry.type, QString::fromStdString(entry.value)))
+  if (number && read_scaled(entry, QString::fromStdString(entry.value)))
     return new NumberEditor(entry, name, parent);
   return new TextEditor(theme, entry, name, parent);
 }

@@ -54,8 +54,7 @@ class NumberEditor final : public SettingEditor {
  private:
   void bound_to_unit();
 
-  std::string type_;
-  std::uint64_t least_, most_;
+  const node::SettingEntry entry_;  // its value is the one of the beginning
   std::vector<SettingUnit> units_;
   QSpinBox* number_;
   QComboBox* unit_;  // hidden for types without units

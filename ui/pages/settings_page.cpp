@@ -79,7 +79,7 @@ SettingsPage::SettingsPage(const Context& context, QWidget* parent) : Page(conte
   column->addLayout(cards_);
   sections().add([this, column] {
     if (this->context().preferences == nullptr) return;
-    app_ = new AppSettingsCard(theme(), *this->context().preferences, this);
+    app_ = new AppSettingsCard(theme(), *this->context().preferences, this->context().releases, this);
     column->addWidget(app_);
   });
   sections().add([this, column] { build_nothing(column); });

@@ -27,7 +27,8 @@ struct BannerContent {
   QString text;     // what it means and what to do
   QString details;  // technical, shown on demand and copied with the rest; empty = none
   std::vector<BannerAction> actions;
-  bool can_close = false;  // the user may put it away
+  bool can_close = false;               // the user may put it away
+  std::function<void()> on_close = {};  // the user did
 };
 
 class Banner final : public QFrame {

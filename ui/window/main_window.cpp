@@ -271,9 +271,13 @@ void MainWindow::show_banner(const QString& key, const BannerContent& content) {
     banner = new Banner(context_.theme, centralWidget());
     banner->setObjectName(QStringLiteral("banner_") + key);
     const auto put_away = [this, key] {
-      if (const auto found = shown_banners_.find(key); found != shown_banners_.end())
+      std::function<void()> then;
+      if (const auto found = shown_banners_.find(key); found != shown_banners_.end()) {
         closed_alerts_[key] = found->second->content().text;
+        then = found->second->content().on_close;
+      }
       clear_banner(key);
+      if (then) then();
     };
     connect(banner, &Banner::closed, this, put_away, Qt::QueuedConnection);
   }

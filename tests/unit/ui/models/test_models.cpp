@@ -52,6 +52,7 @@ class TestModels : public QObject {
   void shards_change_in_place();
   void experts_count_with_their_layer();
   void settings_texts_become_numbers_and_back();
+  void nothing_set_begins_in_a_unit_of_use();
   void the_help_says_what_zero_means();
   void search_finds_words_anywhere();
   void program_lists_have_no_doubles();
@@ -189,19 +190,33 @@ void TestModels::experts_count_with_their_layer() {
 }
 
 void TestModels::settings_texts_become_numbers_and_back() {
-  const auto memory = read_scaled("bytes", QStringLiteral("1536MiB"));
+  node::SettingEntry bytes, seconds, integer;
+  bytes.type = "bytes";
+  seconds.type = "seconds";
+  integer.type = "integer";
+  const auto memory = read_scaled(bytes, QStringLiteral("1536MiB"));
   QVERIFY(memory.has_value());
   QCOMPARE(memory->number, std::uint64_t{1536});
   QCOMPARE(write_scaled("bytes", *memory), QStringLiteral("1536MiB"));
-  QCOMPARE(write_scaled("seconds", *read_scaled("seconds", QStringLiteral("10min"))),
-           QStringLiteral("10min"));
-  QCOMPARE(write_scaled("bytes", *read_scaled("bytes", QStringLiteral("0"))), QStringLiteral("0"));
-  QCOMPARE(setting_units("bytes")[read_scaled("bytes", QStringLiteral("0"))->unit].suffix,
-           QStringLiteral("GiB"));
-  QCOMPARE(read_scaled("integer", QStringLiteral("12"))->number, std::uint64_t{12});
-  QVERIFY(!read_scaled("bytes", QStringLiteral("much")).has_value());
-  QVERIFY(!read_scaled("bytes", QStringLiteral("1.5GiB")).has_value());
-  QVERIFY(!read_scaled("integer", QString()).has_value());
+  QCOMPARE(write_scaled("seconds", *read_scaled(seconds, QStringLiteral("10min"))), QStringLiteral("10min"));
+  QCOMPARE(write_scaled("bytes", *read_scaled(bytes, QStringLiteral("0"))), QStringLiteral("0"));
+  QCOMPARE(read_scaled(integer, QStringLiteral("12"))->number, std::uint64_t{12});
+  QVERIFY(!read_scaled(bytes, QStringLiteral("much")).has_value());
+  QVERIFY(!read_scaled(bytes, QStringLiteral("1.5GiB")).has_value());
+  QVERIFY(!read_scaled(integer, QString()).has_value());
+}
+
+// Nobody's line carries GiB in a second.
+void TestModels::nothing_set_begins_in_a_unit_of_use() {
+  const auto unit_of = [](const char* type, const char* unit) {
+    node::SettingEntry entry;
+    entry.type = type;
+    entry.unit = unit;
+    return setting_units(type)[read_scaled(entry, QStringLiteral("0"))->unit].suffix;
+  };
+  QCOMPARE(unit_of("bytes", "B"), QStringLiteral("GiB"));
+  QCOMPARE(unit_of("bytes", "B/s"), QStringLiteral("MiB"));
+  QCOMPARE(unit_of("seconds", "s"), QStringLiteral("min"));
 }
 
 void TestModels::the_help_says_what_zero_means() {

@@ -12,6 +12,7 @@
 #include "tests/support/fake_node.h"
 #include "ui/bridge/bridge.h"
 #include "ui/models/preferences.h"
+#include "ui/models/release_view.h"
 #include "ui/pages/page.h"
 #include "ui/theme/theme.h"
 
@@ -42,6 +43,7 @@ class PageFixture {
                        clock,        [this](const QString& key, const QString&) { went_to = key; },
                        &preferences, core_program};
     made.elsewhere = [this] { return elsewhere; };
+    made.releases = &releases;
     return made;
   }
   template <class P>
@@ -88,6 +90,7 @@ class PageFixture {
   ManualClock clock;
   QTemporaryDir folder;
   Preferences preferences;
+  ReleaseView releases;
   QString core_program;
   QString went_to;
   bool elsewhere = false;

@@ -128,6 +128,25 @@ class TestCoreSettings : public QObject {
       QVERIFY2(row->editor()->isEnabled(), entry.name.c_str());
     }
   }
+  // Nobody's line carries GiB in a second: a limit of it begins where people type one.
+  void rates_begin_in_mib_per_second() {
+    PageFixture fixture;
+    fixture.node->settings = testing::core_settings();
+    fixture.show<SettingsPage>();
+    QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(config::setting_count));
+    const auto unit = [&fixture](const char* row) {
+      return fixture.find<SettingRow>(row)->editor()->findChild<QComboBox*>()->currentText();
+    };
+    QCOMPARE(unit("setting_upload_limit"), QStringLiteral("MiB/s"));
+    QCOMPARE(unit("setting_download_limit"), QStringLiteral("MiB/s"));
+    QCOMPARE(unit("setting_memory_limit"), QStringLiteral("GiB"));
+    auto* number = fixture.find<SettingRow>("setting_upload_limit")->editor()->findChild<QSpinBox*>();
+    number->setFocus();
+    number->selectAll();
+    QTest::keyClicks(number, QStringLiteral("5"));
+    QTest::keyClick(number, Qt::Key_Return);
+    QTRY_VERIFY(fixture.commanded("set upload_limit 5MiB"));
+  }
   // As the target update_translations does it: every word of the core's table, neither less nor more, stands
   // in the catalogue that translators are given.
   void translators_are_given_every_word() {

@@ -8,6 +8,7 @@
 
 #include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
+#include "ui/models/release_view.h"
 #include "ui/pages/setting_editor.h"
 #include "ui/pages/setting_row.h"
 #include "ui/pages/settings_page.h"
@@ -60,6 +61,9 @@ class TestSettingsPage : public QObject {
   void a_change_from_elsewhere_is_shown();
   void the_wheel_does_not_change_a_field_in_passing();
   void the_apps_own_settings_are_kept();
+  void looking_for_releases_is_off_until_it_is_switched_on();
+  void without_a_place_nothing_can_be_looked_for();
+  void what_was_found_stands_under_the_switch();
   void every_field_has_a_name();
   void a_link_leads_to_the_field();
 
@@ -344,6 +348,50 @@ void TestSettingsPage::the_apps_own_settings_are_kept() {
   QTest::mouseClick(fixture_->find<ToggleSwitch>("app_notify_pause"), Qt::LeftButton);
   QVERIFY(fixture_->preferences.notify(NotificationClass::Pause));
   QVERIFY(fixture_->node->commands().empty());  // the core knows nothing of it
+}
+
+void TestSettingsPage::looking_for_releases_is_off_until_it_is_switched_on() {
+  fixture_->releases.set_place(QStringLiteral("https://releases.example/neuroshard"));
+  start();
+  auto* look = fixture_->find<ToggleSwitch>("app_look_for_releases");
+  QVERIFY(look->isEnabled() && !look->isChecked() && !fixture_->preferences.look_for_releases());
+  QTest::mouseClick(look, Qt::LeftButton);
+  QVERIFY(look->isChecked() && fixture_->preferences.look_for_releases());
+  QTest::keyClick(look, Qt::Key_Space);
+  QVERIFY(!fixture_->preferences.look_for_releases());
+}
+
+void TestSettingsPage::without_a_place_nothing_can_be_looked_for() {
+  fixture_->preferences.set_look_for_releases(true);  // of another build
+  start();
+  auto* look = fixture_->find<ToggleSwitch>("app_look_for_releases");
+  QVERIFY(!look->isEnabled() && !look->isChecked());
+  fixture_->find<QLineEdit>("search")->setText(QStringLiteral("names no place to look for releases"));
+  QVERIFY(look->isVisible());
+}
+
+void TestSettingsPage::what_was_found_stands_under_the_switch() {
+  fixture_->releases.set_place(QStringLiteral("https://releases.example/neuroshard"));
+  start();
+  auto* note = fixture_->find<QLabel>("release_note");
+  QVERIFY(!note->isVisible());
+  ReleaseState state;
+  state.place = fixture_->releases.place();
+  state.on = true;
+  state.found = ReleaseFound::Refused;
+  state.why = QStringLiteral("the signature was made with another key");
+  state.looked = fixture_->clock.wall_now();
+  fixture_->releases.set_note(ReleaseWords::note(state, fixture_->clock.wall_now()));
+  QVERIFY(note->isVisible() && note->text().contains(QStringLiteral("Refused")) &&
+          note->text().contains(state.why));
+  QCOMPARE(note->property("role").toString(), QStringLiteral("danger"));
+  state.found = ReleaseFound::Newer;
+  state.version = QStringLiteral("0.3.0");
+  fixture_->releases.set_note(ReleaseWords::note(state, fixture_->clock.wall_now()));
+  QVERIFY(note->text().contains(QStringLiteral("0.3.0")));
+  QCOMPARE(note->property("role").toString(), QStringLiteral("caption"));
+  fixture_->releases.set_note({});
+  QVERIFY(!note->isVisible());
 }
 
 void TestSettingsPage::every_field_has_a_name() {

@@ -1,75 +1,37 @@
 // ns_screenshots FOLDER [LANGUAGE [NEUROSHARDD]]: PNGs of every page, light and dark, normal and narrow, and
 // whole where it is longer than the window; of the pages of a core without a model, of states of the core, of
 // dialogs and of the set-up assistant. At the scale that QT_SCALE_FACTOR says. The data is the demo core's:
-// the same on every run.
+// the same on every run. "guide" instead of a language: only the pictures of docs/guide, under their names in
+// docs/images.
 #include <QApplication>
 #include <QDir>
-#include <QDoubleSpinBox>
-#include <QEventLoop>
-#include <QJsonArray>
-#include <QJsonDocument>
-#include <QJsonObject>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QTableView>
-#include <QTimer>
 #include <cmath>
 #include <cstdio>
 #include <string>
 
 #include "core/node/network_view.h"
+#include "tests/unit/ui/window/camera.h"
+#include "tests/unit/ui/window/demo_machine.h"
 #include "tests/unit/ui/window/window_fixture.h"
 #include "ui/pages/about_dialog.h"
 #include "ui/pages/compare_dialog.h"
-#include "ui/pages/diagnostics_dialog.h"
 #include "ui/pages/invite_dialog.h"
-#include "ui/pages/partition_dialog.h"
-#include "ui/pages/partition_form.h"
+#include "ui/pages/news_dialog.h"
 #include "ui/pages/prune_dialog.h"
 #include "ui/text/translation.h"
+#include "ui/widgets/banner.h"
 #include "ui/wizard/setup_dialog.h"
 
 using namespace neuroshard::ui;
 namespace node = neuroshard::node;
 
 namespace {
-
-// Answers come through the event loop, ten times a second at most: long enough for a page to have all of its
-// data.
-void settle(int milliseconds = 700) {
-  QEventLoop loop;
-  QTimer::singleShot(milliseconds, &loop, &QEventLoop::quit);
-  loop.exec();
-}
-
-class Camera {
- public:
-  Camera(const QDir& folder, const QString& language, Theme& theme)
-      : folder_(folder), language_(language), theme_(theme) {}
-
-  // In both themes. `what` names the picture.
-  void take(QWidget& widget, const QString& what) {
-    for (const bool dark : {false, true}) {
-      theme_.choose(dark ? ThemeChoice::Dark : ThemeChoice::Light);
-      QApplication::sendPostedEvents();
-      const QString name = QStringLiteral("%1-%2-%3-%4.png")
-                               .arg(what, dark ? QStringLiteral("dark") : QStringLiteral("light"))
-                               .arg(qRound(widget.devicePixelRatioF() * 100))
-                               .arg(language_);
-      widget.grab().save(folder_.filePath(name)) ? ++written : ++failed;
-    }
-  }
-
-  int written = 0, failed = 0;
-
- private:
-  QDir folder_;
-  QString language_;
-  Theme& theme_;
-};
 
 // For content that does not fit, the window grows until nothing scrolls.
 void take_whole(Camera& camera, MainWindow& window, const QString& key, const QString& before_name = {}) {
@@ -194,6 +156,47 @@ void take_empty(Camera& camera, WindowFixture& fixture) {
   fixture.bridge.attach(nullptr);
 }
 
+// The app's own settings and the notice of a version, after a look for new ones.
+void take_releases(Camera& camera, WindowFixture& fixture) {
+  MainWindow& window = *fixture.window;
+  ReleaseState state;
+  state.place = fixture.releases.place();
+  state.on = true;
+  state.looked = fixture.clock.wall_now() - std::chrono::hours(2);
+  state.next = fixture.clock.wall_now() + std::chrono::hours(27);
+  state.version = QStringLiteral("0.2.0");
+  state.why = QStringLiteral("the signature was made with another key");
+  for (const QSize size : {QSize(1280, 800), QSize(800, 600)}) {
+    window.resize(size);
+    window.open_page(QStringLiteral("settings"));
+    settle();
+    auto* card = window.findChild<QWidget*>(QStringLiteral("app_settings"));
+    card->findChild<QAbstractButton*>(QStringLiteral("app_look_for_releases"))->setChecked(true);
+    for (const auto& [found, word] :
+         {std::pair(ReleaseFound::Newest, "newest"), std::pair(ReleaseFound::Newer, "newer"),
+          std::pair(ReleaseFound::Refused, "refused")}) {
+      state.found = found;
+      fixture.releases.set_note(ReleaseWords::note(state, fixture.clock.wall_now()));
+      settle(100);
+      camera.take(*card, QStringLiteral("settings-app-%1-%2").arg(QLatin1String(word)).arg(size.width()));
+    }
+    for (const InstallKind kind : {InstallKind::Package, InstallKind::Portable}) {
+      const auto words = ReleaseWords::notice(state, QStringLiteral("0.1.0"), kind);
+      BannerContent content;
+      content.title = words.title;
+      content.text = words.text;
+      content.actions = {{QStringLiteral("Open the page"), [] {}, false}};
+      content.can_close = true;
+      window.show_banner(QStringLiteral("release"), content);
+      window.open_page(QStringLiteral("overview"));
+      settle();
+      camera.take(window, QStringLiteral("notice-%1-%2").arg(static_cast<int>(kind)).arg(size.width()));
+    }
+    window.clear_banner(QStringLiteral("release"));
+  }
+  fixture.releases.set_note({});
+}
+
 void take_dialogs(Camera& camera, WindowFixture& fixture) {
   node::CheckpointComparison comparison;
   comparison.first = fixture.node->checkpoints[1];
@@ -215,6 +218,16 @@ void take_dialogs(Camera& camera, WindowFixture& fixture) {
   settle();
   camera.take(*about, QStringLiteral("dialog-about"));
   about->close();
+  std::vector<ReleaseNote> notes = own_release_notes(QStringLiteral("en"));
+  for (const char* shown : {"one", "many"}) {
+    auto* news = new NewsDialog(notes, nullptr);
+    news->show();
+    settle();
+    camera.take(*news, QStringLiteral("dialog-news-%1").arg(QLatin1String(shown)));
+    news->close();
+    const ReleaseNote first = notes.front();
+    for (int i = 0; i < 4; ++i) notes.push_back(first);
+  }
   fixture.node->prune = {
       {fixture.node->checkpoints[5].name, fixture.node->checkpoints[4].name}, 502u << 20, 4};
   auto* prune = new PruneDialog(fixture.bridge);
@@ -243,92 +256,13 @@ void take_dialogs(Camera& camera, WindowFixture& fixture) {
   }
 }
 
-// With the real program behind it, which collects what there is of an empty folder.
-void take_diagnostics(Camera& camera, const Theme& theme, const QString& program) {
-  const QTemporaryDir folder;
-  auto* dialog = new DiagnosticsDialog(theme, program, folder.path());
-  dialog->show();
-  const auto* save = dialog->findChild<QPushButton*>(QStringLiteral("diagnostics_save"));
-  for (int i = 0; i < 100 && !save->isEnabled(); ++i) settle(100);
-  camera.take(*dialog, QStringLiteral("dialog-diagnostics"));
-  dialog->close();
-}
-
-// Layers of nodes that read some of the layer before, with uneven work.
-QString write_graph(const QTemporaryDir& folder) {
-  QJsonArray nodes;
-  QStringList before;
-  quint32 random = 7;
-  for (int layer = 0; layer < 8; ++layer) {
-    QStringList now;
-    for (int i = 0; i < 3; ++i) {
-      random = random * 1664525 + 1013904223;
-      now << QStringLiteral("layer%1.%2").arg(layer).arg(i);
-      nodes.append(QJsonObject{{"id", now.back()},
-                               {"op", "matmul"},
-                               {"work", 0.1 + (random >> 20) / 1000.0},
-                               {"param_bytes", 1 << 20},
-                               {"output_bytes", 1 << 16},
-                               {"inputs", QJsonArray::fromStringList(before.mid((random >> 8) % 3, 2))}});
-    }
-    before = now;
-  }
-  const QString path = folder.filePath(QStringLiteral("graph.json"));
-  QFile file(path);
-  if (file.open(QIODevice::WriteOnly))
-    file.write(QJsonDocument(QJsonObject{{"unit", "ms"}, {"nodes", nodes}}).toJson());
-  return path;
-}
-
-// With the real program behind it; in the sizes of a wide and of a narrow screen.
-void take_partition(Camera& camera, const Theme& theme, const QString& program) {
-  const QTemporaryDir folder;
-  const QString graph = write_graph(folder);
-  for (const QSize size : {QSize(1080, 1240), QSize(640, 600), QSize(640, 1900)}) {
-    auto* dialog = new PartitionDialog(theme, program, nullptr);
-    dialog->resize(size);
-    dialog->show();
-    settle();
-    const QString what = QStringLiteral("dialog-partition-%1x%2").arg(size.width()).arg(size.height());
-    camera.take(*dialog, what + QStringLiteral("-empty"));
-    dialog->form().set_model(graph);
-    dialog->findChild<QDoubleSpinBox*>(QStringLiteral("partition_bandwidth"))->setValue(100);
-    dialog->form().submit();
-    const auto* headline = dialog->findChild<QLabel*>(QStringLiteral("partition_headline"));
-    for (int i = 0; i < 100 && !headline->isVisible(); ++i) settle(100);
-    if (!headline->isVisible()) qFatal("the graph was not cut: a picture of an error is not what is wanted");
-    settle();
-    camera.take(*dialog, what);
-    dialog->close();
-  }
-}
-
-constexpr const char* twelve = "one two three four five six seven eight nine ten eleven twelve";
-
-class Machine final : public SetupServices {
- public:
-  QString default_folder() const override { return QStringLiteral("/srv/neuroshard"); }
-  QString sample_text() const override { return QStringLiteral("/usr/share/neuroshard/sample-text"); }
-  MachineInfo machine() const override { return {8, 16ull << 30}; }
-  void look_at(QObject*, const QString&, std::function<void(const FolderInfo&)> then) override {
-    then({true, {}, 50ull << 30, false, false, {}});
-  }
-  void run(QObject*, const QStringList&, const QByteArray&,
-           std::function<void(CommandOutcome)> then) override {
-    then({0, R"({"wallet_id":"26870dc7719c62a5"})", QByteArray("\nThe 12 words:\n\n  ") + twelve + "\n\n"});
-  }
-};
-
 void take_setup(Camera& camera) {
-  Machine machine;
+  DemoMachine machine;
   SetupDialog setup(machine, {});
   setup.show();
-  const QStringList words = QString::fromLatin1(twelve).split(u' ');
   for (int page = 1; page <= 7; ++page) {
     settle(200);
-    for (auto* answer : setup.findChildren<QLineEdit*>())
-      if (answer->isVisible() && answer->property("word").isValid())
-        answer->setText(words[answer->property("word").toInt()]);
+    answer_words(setup);
     camera.take(setup, QStringLiteral("setup-%1").arg(page));
     auto* next = setup.findChild<QPushButton*>(QStringLiteral("setupNext"));
     if (next == nullptr || !next->isEnabled()) break;
@@ -342,7 +276,7 @@ void take_setup(Camera& camera) {
 int main(int count, char** arguments) {
   QApplication application(count, arguments);
   if (count < 2) {
-    std::fprintf(stderr, "usage: ns_screenshots FOLDER [en|pseudo|pseudo-rtl [PATH OF neuroshardd]]\n");
+    std::fprintf(stderr, "usage: ns_screenshots FOLDER [en|pseudo|pseudo-rtl|guide [PATH OF neuroshardd]]\n");
     return 2;
   }
   const QString language = count > 2 ? QString::fromLocal8Bit(arguments[2]) : QStringLiteral("en");
@@ -355,10 +289,12 @@ int main(int count, char** arguments) {
     return 1;
   }
   WindowFixture fixture;
+  if (language == QLatin1String("guide")) return take_guide(folder, fixture) ? 0 : 1;
   Camera camera(folder, language, fixture.theme);
   fixture.window->show();
   take_pages(camera, fixture);
   take_dialogs(camera, fixture);
+  take_releases(camera, fixture);
   if (count > 3) {
     take_partition(camera, fixture.theme, QString::fromLocal8Bit(arguments[3]));
     take_diagnostics(camera, fixture.theme, QString::fromLocal8Bit(arguments[3]));

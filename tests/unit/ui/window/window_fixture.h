@@ -8,6 +8,7 @@
 #include "tests/support/demo_node.h"
 #include "ui/bridge/bridge.h"
 #include "ui/models/preferences.h"
+#include "ui/models/release_view.h"
 #include "ui/theme/theme.h"
 #include "ui/window/main_window.h"
 
@@ -30,7 +31,10 @@ class WindowFixture {
         preferences(folder.filePath(QStringLiteral("app.ini"))) {
     theme.apply(*qApp);
     bridge.attach(node);
-    window = std::make_unique<MainWindow>(Page::Context{bridge, theme, clock, {}, &preferences, {}});
+    releases.set_place(QStringLiteral("https://releases.example/neuroshard"));
+    Page::Context context{bridge, theme, clock, {}, &preferences, {}};
+    context.releases = &releases;
+    window = std::make_unique<MainWindow>(context);
   }
   ~WindowFixture() {
     window.reset();
@@ -43,6 +47,7 @@ class WindowFixture {
   Bridge bridge;
   QTemporaryDir folder;
   Preferences preferences;
+  ReleaseView releases;
   std::unique_ptr<MainWindow> window;
 };
 
