@@ -1,35 +1,27 @@
 #!/usr/bin/env python3
-"""The packages of a build hold what they should, and the check of that bites.    test_package.py BUILD_FOLDER"""
+"""The packages of a build hold what they should, and the check of that bites. Run by packed.py."""
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import check
-
-BUILD = None
-
-
-def make(folder):
-    """Packages without compression, which takes most of the time."""
-    subprocess.run(["cpack", "-G", "DEB", "-B", str(folder), "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none"], cwd=BUILD, check=True,
-                   stdout=subprocess.DEVNULL, umask=0o077)  # which must not reach the packages
+import packed
 
 
 class TestPackage(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
-        make(cls.folder)
+        cls.release = packed.release()
 
     @classmethod
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
 
     def unpacked(self, name):
-        return check.Packages(self.folder, self.folder / name / "root")
+        return check.Packages(self.release, self.folder / name / "root")
 
     def test_packages_are_complete(self):
         self.assertEqual([], self.unpacked("whole").check())
@@ -64,5 +56,4 @@ class TestPackage(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BUILD = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    packed.main()
