@@ -119,6 +119,15 @@ figure "MB of the two packages" "$(cat "$PACKAGES"/*.deb | wc -c | awk '{ printf
 inside 'ldd /usr/bin/neuroshard /usr/bin/neuroshardd /usr/lib/neuroshard/*.so' | grep 'not found' && fail "libraries are missing"
 old=$(inside "dpkg-query -W -f '\${Version}' neuroshardd")
 
+# The services where they are installed.
+install_apt systemd || { tail -n 30 "$STATE/apt.log"; fail "apt can't install systemd"; }
+for kind in system user; do
+  inside "XDG_RUNTIME_DIR=/run SYSTEMD_LOG_LEVEL=warning systemd-analyze --$kind --man=no verify /usr/lib/systemd/$kind/neuroshardd.service" \
+    >"$STATE/verify-$kind.log" 2>&1 || { cat "$STATE/verify-$kind.log"; fail "systemd-analyze verify of the $kind service"; }
+  ! grep -i neuroshard "$STATE/verify-$kind.log" || fail "systemd-analyze verify of the $kind service has findings"
+done
+figure "systemd-analyze verify" "no finding in the system and the user service"
+
 # The wallet and the consent of the assistant, whose pages have a test of their own. Then the app as after it.
 as_user 'neuroshardd wallet create && neuroshardd settings set contribute on --profile solo' >"$STATE/wallet.log"
 start=$(date +%s)
@@ -186,3 +195,12 @@ inside 'cd /opt/clone && QUICKSTART_STEPS=3 sh installers/quickstart.sh text' >"
 inside 'dpkg-query -W neuroshard neuroshardd && test ! -e /opt/clone/build && /usr/bin/neuroshardd checkpoint list' >>"$STATE/quickstart.log" 2>&1 ||
   { tail "$STATE/quickstart.log"; fail "the quickstart did not install the packages"; }
 figure "quickstart with packages at hand" "installs them and trains"
+
+# ---- piuparts ------------------------------------------------------------------------------------------------------------------
+leave
+mirror=$(sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\{0,1\}\(http[^ ]*\).*/\2/p' "$BASE"/etc/apt/sources.list "$BASE"/etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
+# The upgrade is tested above: this tool knows only versions that a package archive has.
+piuparts --existing-chroot "$BASE" --keep-sources-list --mirror "$mirror main" --distribution bookworm --no-upgrade-test \
+  --log-file "$STATE/piuparts.log" "$PACKAGES"/*.deb >/dev/null 2>&1 || { grep -E 'FAIL|ERROR' -A 20 "$STATE/piuparts.log" | tail -n 60; fail "piuparts; see $STATE/piuparts.log"; }
+grep -q 'PASS: All tests' "$STATE/piuparts.log" || { tail "$STATE/piuparts.log"; fail "piuparts did not pass"; }
+figure "piuparts" "no finding: installed and purged together"
