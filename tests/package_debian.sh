@@ -109,7 +109,7 @@ done
 
 # ---- Install, train, upgrade, remove, purge ------------------------------------------------------------------------------------
 enter
-inside 'find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /srv \) -prune -o -print | sort' >"$STATE/before"
+inside 'find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /srv -o -path /run/person \) -prune -o -print | sort' >"$STATE/before"
 used=$(du -sxm "$CHROOT" | cut -f1)
 start=$(date +%s)
 install_apt '/opt/packages/*.deb' || { tail -n 30 "$STATE/apt.log"; fail "apt can't install the packages"; }
@@ -129,7 +129,7 @@ done
 figure "systemd-analyze verify" "no finding in the system and the user service"
 
 # The wallet and the consent of the assistant, whose pages have a test of their own. Then the app as after it.
-as_user 'neuroshardd wallet create && neuroshardd settings set contribute on --profile solo' >"$STATE/wallet.log"
+as_user 'neuroshardd wallet create && neuroshardd settings set contribute on --profile solo' >"$STATE/wallet.log" 2>&1
 start=$(date +%s)
 as_user 'neuroshard --text /usr/share/neuroshard/sample-text --data-dir $HOME/.local/share/neuroshard >app.log 2>&1' &
 reach 2 180
@@ -166,7 +166,7 @@ inside 'apt-get -q -y -o Dpkg::Use-Pty=0 remove neuroshard neuroshardd' >>"$STAT
 inside 'test ! -e /usr/bin/neuroshard && test ! -e /usr/bin/neuroshardd && test ! -e /usr/lib/neuroshard'
 inside 'dpkg --purge neuroshard neuroshardd && apt-get -q -y -o Dpkg::Use-Pty=0 autoremove --purge' >>"$STATE/apt.log" 2>&1
 [ -e "$CHROOT/srv/person/.local/share/neuroshard/wallet.keystore" ] || fail "the wallet is gone"
-inside 'find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /srv \) -prune -o -print | sort' >"$STATE/after"
+inside 'find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /srv -o -path /run/person \) -prune -o -print | sort' >"$STATE/after"
 comm -13 "$STATE/before" "$STATE/after" | grep -i neuroshard | grep -v '^/opt/' >"$STATE/left" || true
 [ ! -s "$STATE/left" ] || { cat "$STATE/left"; fail "the purge left files"; }
 figure "after purge" "no file of the packages; the user's data stays"
