@@ -43,7 +43,7 @@ def bare_system(run, folders):
 @target("package", "the packages: lintian, twice the same bits, and install, training, upgrade, removal in a bare Debian 12 (root)")
 def package(run):
     run.require(os.geteuid() == 0, "needs root: debootstrap, chroot")
-    builds.programs(run, "package", "test", "long")
+    builds.programs(run, "package", "test", "release")
     folders = {name: run.folder / name for name in ("packages", "again", "newer")}
     pack(run, "pack", folders["packages"])
     pack(run, "pack-again", folders["again"], UMASK, **ELSEWHERE)
@@ -74,7 +74,7 @@ def flatpak(run):
 
 @target("reproducible", "the packages of two builds in different folders, time zones, languages and umasks: the same bits")
 def reproducible(run):
-    builds.programs(run, "package", "test", "long")
+    builds.programs(run, "package", "test", "release")
     if run.source["dirty"] or not run.source["commit"]:
         raise Broken("the second build is of a clone, which has only what is committed: commit first")
     first, second, clone = run.folder / "packages", run.folder / "packages-of-the-clone", run.folder / "in-another-folder/clone"
