@@ -13,7 +13,7 @@ namespace neuroshard::net {
 
 enum class PeerRank : std::uint8_t {
   Stranger,
-  Known,  // an active member of the network, or a peer that the user has named
+  Known,  // an active member that was vouched for or did certified work, or a peer that the user has named
   Voter,  // its votes move the chain
 };
 

@@ -10,6 +10,7 @@
 #include "core/runtime/chain_decisions.h"
 #include "core/runtime/chain_limits.h"
 #include "core/runtime/round_rules.h"
+#include "core/runtime/standing.h"
 #include "core/storage/counted_files.h"
 #include "core/storage/file_spool.h"
 
@@ -142,7 +143,10 @@ void ChainRounds::open(ReportingAs as, std::uint64_t seed) {
   peers_ = std::make_unique<MemberPeers>(host_.member());
   host_.member().set_members([this](const net::NodeId& id) {
     const chain::History* history = node_ ? node_->history() : nullptr;
-    return history != nullptr && history->tip().registry->find(id) != nullptr;
+    if (history == nullptr) return false;
+    const chain::Registry& registry = *history->tip().registry;
+    const chain::MemberRecord* const member = registry.find(id);
+    return member != nullptr && rank_of(registry, *member) != net::PeerRank::Stranger;
   });
   status_ = std::make_unique<RoundsStatus>(host_, consensus_, network_, std::move(as), seed);
   net::MethodTable& methods = host_.member().methods();
@@ -323,7 +327,8 @@ void ChainRounds::rank_members(const chain::ChainTip& tip) {
   net::PeerRanks::Members ranks;
   for (const std::uint32_t index : tip.registry->active()) {
     const chain::MemberRecord& member = tip.registry->members()[index];
-    ranks[member.id] = tip.registry->is_voter(member) ? net::PeerRank::Voter : net::PeerRank::Known;
+    const net::PeerRank rank = rank_of(*tip.registry, member);
+    if (rank != net::PeerRank::Stranger) ranks[member.id] = rank;
   }
   host_.ranks().set_members(std::move(ranks));
 }

@@ -5,7 +5,6 @@
 #include <QtEndian>
 
 #include "tests/support/rounds_run.h"
-#include "tests/support/small_disk.h"
 #include "tests/support/test_main.h"
 #include "tests/support/until.h"
 
@@ -25,7 +24,6 @@ class TestRoundsDisk : public QObject {
   void a_restart_does_not_give_the_budget_again();
   void with_a_larger_budget_they_go_on();
   void a_reached_disk_limit_pauses_as_well();
-  void a_full_disk_pauses_and_tears_nothing();
   void writes_are_what_was_said();
 
  private:
@@ -123,30 +121,6 @@ void TestRoundsDisk::a_reached_disk_limit_pauses_as_well() {
   QVERIFY(pauses("the disk limit"));
   QVERIFY(set("disk_limit", "0"));
   QVERIFY(run_.together({"free", "limited"}, run_.round("free")));
-}
-
-// The disk gets full in the middle of rounds, without a warning by the limits.
-void TestRoundsDisk::a_full_disk_pauses_and_tears_nothing() {
-  constexpr qint64 roomy = qint64{64} << 30;
-  SmallDisk disk(run_.path("crowded"), 1);
-  if (!disk.mounted()) QSKIP(disk.problem().constData());
-  QVERIFY(disk.resize(roomy));
-  QCOMPARE(run_.start("crowded"), QByteArray());
-  QVERIFY(run_.together({"free", "limited", "crowded"}));
-  const auto status = [this] { return QJsonDocument(run_.status("crowded")).toJson(QJsonDocument::Compact); };
-  QVERIFY(disk.fill());
-  const auto told = [&] { return status().contains("disk"); };
-  QVERIFY2(neuroshard::testing::seen_once(told, RoundsRun::patience_ms), status().constData());
-  qInfo().noquote() << status();
-  QVERIFY(run_.together({"free", "limited"}, run_.round("free") + 2));
-  QVERIFY(run_.node("crowded").running());
-  QVERIFY(disk.resize(roomy));
-  QVERIFY(run_.together({"free", "limited", "crowded"}, run_.round("free")));
-  const auto theirs = run_.certified("crowded"), ours = run_.certified("free");
-  for (auto it = theirs.begin(); it != theirs.end(); ++it)
-    if (ours.contains(it.key())) QCOMPARE(it->anchor, ours.value(it.key()).anchor);
-  QCOMPARE(run_.rounds("crowded")["corruptions"].toInt(), 0);
-  QCOMPARE(stop("crowded"), QByteArray());
 }
 
 void TestRoundsDisk::writes_are_what_was_said() {

@@ -6,6 +6,7 @@
 #include "core/runtime/continuation_call.h"
 #include "core/runtime/revocation_call.h"
 #include "core/runtime/round_entries.h"
+#include "core/runtime/standing.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/chain/chain_fixture.h"
 
@@ -79,6 +80,7 @@ class TestChainReport : public QObject {
  private Q_SLOTS:
   void an_entry_names_members_and_reasons();
   void keys_that_only_registered_are_no_members();
+  void a_key_that_only_registered_is_a_stranger();
   void the_step_gives_shares_and_what_was_left_out();
   void an_entry_is_handed_out_once();
   void the_chain_is_in_the_view();
@@ -127,6 +129,21 @@ void TestChainReport::keys_that_only_registered_are_no_members() {
   QCOMPARE(view.members, 5u);
   QCOMPARE(view.chain.candidates, 1u);
   QCOMPARE(report.seen(moment_of(rounds)).members.size(), std::size_t{5});
+}
+
+// A reserve for members would be worth nothing if it cost a signature.
+void TestChainReport::a_key_that_only_registered_is_a_stranger() {
+  Rounds rounds;
+  const auto rank = [&](std::size_t node) {
+    const chain::Registry& registry = rounds.chain.registry();
+    return rank_of(registry, *registry.find(rounds.id(node)));
+  };
+  QVERIFY(rank(rounds.founders[3]) == net::PeerRank::Voter);
+  QVERIFY(rank(rounds.candidate) == net::PeerRank::Stranger);
+  rounds.round();
+  QVERIFY(rank(rounds.candidate) == net::PeerRank::Stranger);
+  rounds.round(rounds.candidate);
+  QVERIFY(rank(rounds.candidate) == net::PeerRank::Known);
 }
 
 void TestChainReport::the_step_gives_shares_and_what_was_left_out() {
