@@ -46,8 +46,8 @@ class TestSignature(Case):
         self.must("minisign", "-G", "-W", "-p", self.folder / f"{name}.pub", "-s", self.folder / f"{name}.key")
         return self.folder / f"{name}.key"
 
-    def sign(self):
-        return ("sh", ROOT / "installers/sign.sh", self.release, self.key)
+    def sign(self, public="own.pub"):
+        return ("sh", ROOT / "installers/sign.sh", self.release, self.key, self.folder / public)
 
     def check(self, key="neuroshard.pub"):
         """The command of the guide."""
@@ -96,6 +96,20 @@ class TestSignature(Case):
         self.sum()
         self.refused("does not name neuroshard-", *self.sign())
         self.assertFalse((self.release / "SHA256SUMS.minisig").exists())
+
+    def test_keys_that_are_no_pair_sign_nothing(self):
+        self.make_key("foreign")
+        self.refused("are both keys of one pair?", *self.sign("foreign.pub"))
+        self.assertFalse((self.release / "SHA256SUMS.minisig").exists())
+        self.refused("the public key", *self.sign("nothing"))
+
+    def test_the_public_key_may_be_left_out(self):
+        """It is that of the sources; before the first release there is none, and it is made."""
+        if (ROOT / "installers/neuroshard.pub").exists():
+            self.refused("are both keys of one pair?", *self.sign()[:-1])
+        else:
+            self.must(*self.sign()[:-1])
+            self.must(*self.check(self.folder / "own.pub"), cwd=self.release)
 
     def test_what_is_no_key_signs_nothing(self):
         self.key = self.folder / "own.pub"
