@@ -63,9 +63,12 @@ def package(run):
 def flatpak(run):
     """The manifest as flatpak-builder reads it: it warns of each property that it does not know."""
     path = next((ROOT / "installers/flatpak").glob("*.json"))
-    run.part("flatpak", ["sh", "-euc", 'flatpak-builder --state-dir="$2.state" --show-manifest "$1" >"$2" 2>"$2.words"; ! grep WARNING "$2.words"', "sh", path,
-                         run.folder / "flatpak.json"])
-    written, understood = json.loads(path.read_text()), json.loads((run.folder / "flatpak.json").read_text())
+    work = run.folder / "flatpak"
+    work.mkdir(exist_ok=True)  # flatpak-builder leaves a cache where it is started
+    show = 'cd "$1"; flatpak-builder --show-manifest "$2" >understood.json 2>words; ! grep WARNING words'
+    if not run.part("flatpak", ["sh", "-euc", show, "sh", work, path]).ok:
+        return
+    written, understood = json.loads(path.read_text()), json.loads((work / "understood.json").read_text())
     lost = sorted(set(written) - set(understood) - {"//"})
     same = not lost and [module["name"] for module in written["modules"]] == [module["name"] for module in understood["modules"]]
     run.claim("The Flatpak manifest, read by flatpak-builder", "all properties and modules are understood",
