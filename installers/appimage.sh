@@ -4,7 +4,7 @@
 # FOLDER holds neuroshard-VERSION-linux-ARCH.tar.gz, as installers/package.sh makes it. The archive is an AppDir. Writes to FOLDER
 #
 #   neuroshard-VERSION-ARCH.squashfs   the AppDir as a file system, the same bits for the same archive
-#   neuroshard-VERSION-ARCH.AppImage   RUNTIME followed by it, if RUNTIME is given
+#   neuroshard-VERSION-ARCH.AppImage   RUNTIME followed by it, if RUNTIME is given; SHA256SUMS then covers it as well
 #
 # RUNTIME is the file runtime-ARCH of https://github.com/AppImage/type2-runtime. It mounts the file system and starts AppRun.
 # The libraries come from the system, as for the archive: README.txt in it names their packages.
@@ -48,5 +48,11 @@ if [ -n "$runtime" ]; then
   cat "$runtime" "$1/$name.squashfs" >"$work/whole"
   chmod 755 "$work/whole"
   mv "$work/whole" "$1/$name.AppImage"
+  if [ -e "$1/SHA256SUMS" ]; then
+    rm -f "$1/SHA256SUMS.minisig"  # of the sums without it
+    grep -vF "  $name.AppImage" "$1/SHA256SUMS" >"$work/sums"
+    (cd "$1" && sha256sum -- "$name.AppImage") >>"$work/sums"
+    LC_ALL=C sort -k 2 "$work/sums" >"$1/SHA256SUMS"
+  fi
   echo "$1/$name.AppImage"
 fi

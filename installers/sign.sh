@@ -39,7 +39,7 @@ archive=$(name_of 'neuroshard-.*-linux-.*\.tar\.gz')
 VERSION=${archive#neuroshard-}
 VERSION=${VERSION%-linux-*}
 [ -n "$(name_of "neuroshard-$VERSION\.spdx\.json")" ] || fail "SHA256SUMS does not name neuroshard-$VERSION.spdx.json: pack again"
-for file in *.deb *.tar.gz *.spdx.json; do
+for file in *.deb *.tar.gz *.spdx.json *.AppImage; do
   [ ! -e "$file" ] || grep -qxF "$file" <<NAMES || fail "SHA256SUMS does not cover $file: move it elsewhere, or pack again"
 $(name_of '.*')
 NAMES
