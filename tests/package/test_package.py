@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The packages of a build hold what they should, and the check of that bites. Run by packed.py."""
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -25,6 +26,16 @@ class TestPackage(unittest.TestCase):
 
     def test_packages_are_complete(self):
         self.assertEqual([], self.unpacked("whole").check())
+
+    def test_the_archive_names_the_packages_that_it_needs(self):
+        """All that the two packages depend on, apart from each other and the tool that makes a user."""
+        said = subprocess.run(["tar", "-xzOf", str(next(self.release.glob("*.tar.gz"))), "--wildcards", "*/README.txt"], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+        named = re.search(r"^ +apt-get install --no-install-recommends (.+)$", said, re.MULTILINE).group(1).split()
+        needed = {name.split()[0] for deb in self.unpacked("needs").debs.values()
+                  for name in check.Packages.control(deb)["Depends"].split(",")} - {"adduser", "neuroshardd"}
+        self.assertLessEqual({"libc6", "libfmt9", "libqt6gui6"}, needed)
+        self.assertEqual(sorted(needed), sorted(named))
 
     def test_a_module_that_is_left_out_is_found(self):
         """The same package without one module, packed again."""
