@@ -4,8 +4,10 @@
 #   neuroshard_VERSION_ARCH.deb     the desktop app                   (Debian, Ubuntu)
 #   neuroshardd_VERSION_ARCH.deb    the core
 #   neuroshard-VERSION-linux-ARCH.tar.gz   both, to be run from any folder
+#   neuroshard-VERSION.spdx.json   the bill of materials: files, libraries, licences   (SPDX 2.3)
 #   SHA256SUMS
 #
+# installers/sign.sh signs them, installers/appimage.sh makes an AppImage of the archive.
 # On Debian 12 it installs what it needs. A build that is there is brought up to date.
 set -eu
 ROOT=$(cd "$(dirname "$0")/.." && pwd)

@@ -109,7 +109,7 @@ done
 
 # ---- Install, train, upgrade, remove, purge ------------------------------------------------------------------------------------
 enter
-inside 'find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /srv \) -prune -o -print | sort' >"$STATE/before"
+inside 'find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /srv -o -path /run/person \) -prune -o -print | sort' >"$STATE/before"
 used=$(du -sxm "$CHROOT" | cut -f1)
 start=$(date +%s)
 install_apt '/opt/packages/*.deb' || { tail -n 30 "$STATE/apt.log"; fail "apt can't install the packages"; }
@@ -119,8 +119,17 @@ figure "MB of the two packages" "$(cat "$PACKAGES"/*.deb | wc -c | awk '{ printf
 inside 'ldd /usr/bin/neuroshard /usr/bin/neuroshardd /usr/lib/neuroshard/*.so' | grep 'not found' && fail "libraries are missing"
 old=$(inside "dpkg-query -W -f '\${Version}' neuroshardd")
 
+# The services where they are installed.
+install_apt systemd || { tail -n 30 "$STATE/apt.log"; fail "apt can't install systemd"; }
+for kind in system user; do
+  inside "XDG_RUNTIME_DIR=/run SYSTEMD_LOG_LEVEL=warning systemd-analyze --$kind --man=no verify /usr/lib/systemd/$kind/neuroshardd.service" \
+    >"$STATE/verify-$kind.log" 2>&1 || { cat "$STATE/verify-$kind.log"; fail "systemd-analyze verify of the $kind service"; }
+  ! grep -i neuroshard "$STATE/verify-$kind.log" || fail "systemd-analyze verify of the $kind service has findings"
+done
+figure "systemd-analyze verify" "no finding in the system and the user service"
+
 # The wallet and the consent of the assistant, whose pages have a test of their own. Then the app as after it.
-as_user 'neuroshardd wallet create && neuroshardd settings set contribute on --profile solo' >"$STATE/wallet.log"
+as_user 'neuroshardd wallet create && neuroshardd settings set contribute on --profile solo' >"$STATE/wallet.log" 2>&1
 start=$(date +%s)
 as_user 'neuroshard --text /usr/share/neuroshard/sample-text --data-dir $HOME/.local/share/neuroshard >app.log 2>&1' &
 reach 2 180
@@ -157,7 +166,7 @@ inside 'apt-get -q -y -o Dpkg::Use-Pty=0 remove neuroshard neuroshardd' >>"$STAT
 inside 'test ! -e /usr/bin/neuroshard && test ! -e /usr/bin/neuroshardd && test ! -e /usr/lib/neuroshard'
 inside 'dpkg --purge neuroshard neuroshardd && apt-get -q -y -o Dpkg::Use-Pty=0 autoremove --purge' >>"$STATE/apt.log" 2>&1
 [ -e "$CHROOT/srv/person/.local/share/neuroshard/wallet.keystore" ] || fail "the wallet is gone"
-inside 'find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /srv \) -prune -o -print | sort' >"$STATE/after"
+inside 'find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /srv -o -path /run/person \) -prune -o -print | sort' >"$STATE/after"
 comm -13 "$STATE/before" "$STATE/after" | grep -i neuroshard | grep -v '^/opt/' >"$STATE/left" || true
 [ ! -s "$STATE/left" ] || { cat "$STATE/left"; fail "the purge left files"; }
 figure "after purge" "no file of the packages; the user's data stays"
@@ -186,3 +195,12 @@ inside 'cd /opt/clone && QUICKSTART_STEPS=3 sh installers/quickstart.sh text' >"
 inside 'dpkg-query -W neuroshard neuroshardd && test ! -e /opt/clone/build && /usr/bin/neuroshardd checkpoint list' >>"$STATE/quickstart.log" 2>&1 ||
   { tail "$STATE/quickstart.log"; fail "the quickstart did not install the packages"; }
 figure "quickstart with packages at hand" "installs them and trains"
+
+# ---- piuparts ------------------------------------------------------------------------------------------------------------------
+leave
+mirror=$(sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\{0,1\}\(http[^ ]*\).*/\2/p' "$BASE"/etc/apt/sources.list "$BASE"/etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
+# The upgrade is tested above: this tool knows only versions that a package archive has.
+piuparts --existing-chroot "$BASE" --keep-sources-list --mirror "$mirror main" --distribution bookworm --no-upgrade-test \
+  --log-file "$STATE/piuparts.log" "$PACKAGES"/*.deb >/dev/null 2>&1 || { grep -E 'FAIL|ERROR' -A 20 "$STATE/piuparts.log" | tail -n 60; fail "piuparts; see $STATE/piuparts.log"; }
+grep -q 'PASS: All tests' "$STATE/piuparts.log" || { tail "$STATE/piuparts.log"; fail "piuparts did not pass"; }
+figure "piuparts" "no finding: installed and purged together"

@@ -9,6 +9,7 @@ from run import Broken
 
 BIN = ROOT / "build/release/bin"
 NODE = BIN / "neuroshardd"
+PROGRAMS = ("neuroshardd", "neuroshard_network", "compute_cpu", "neuroshard")  # what packages hold
 TESTS = ROOT / "build/release/tests"
 DATA = os.environ.get("NS_SHARED_DATA", str(ROOT.parent / "shared/data"))
 
@@ -51,6 +52,11 @@ def build(run, preset, *options, targets=()):
 def release(run, *more_packages):
     packages("build", "test", *more_packages)
     build(run, "ci", "-DNS_BUILD_TESTS=ON")
+
+
+def programs(run, *more_packages):
+    packages("build", *more_packages)
+    build(run, "ci", targets=PROGRAMS)
 
 
 class Test:

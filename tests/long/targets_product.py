@@ -63,39 +63,3 @@ def bare_debian(run):
     run.figures = part.figures
     for name, seconds in part.figures.items():
         run.claim(f"Bare Debian 12: {name}", "exit status 0", f"{seconds} s", True, 1)
-
-
-def pack(run, name, folder, umask="022", **environment):
-    """Packages of the release build in a folder."""
-    run.part(name, ["sh", "-euc", f'umask {umask}; exec sh installers/pack.sh "$1"', "sh", folder], env=environment)
-
-
-def after_colon(output):
-    """Lines of the form `name: value`."""
-    return dict(line.split(": ", 1) for line in output.splitlines() if ": " in line)
-
-
-@target("package", "the packages: lintian, twice the same bits, and install, training, upgrade, removal in a bare Debian 12 (root)")
-def package(run):
-    run.require(os.geteuid() == 0, "needs root: debootstrap, chroot")
-    builds.release(run, "package", "long")
-    folders = {name: run.folder / name for name in ("packages", "again", "newer")}
-    pack(run, "pack", folders["packages"])
-    # Another time, place of the packages, language and umask.
-    pack(run, "pack-again", folders["again"], "077", LC_ALL="C.UTF-8", LANGUAGE="de", TZ="Asia/Tokyo")
-    pack(run, "pack-newer", folders["newer"], NS_PACKAGE_VERSION="0.1.0+newer")
-    same = (folders["packages"] / "SHA256SUMS").read_text() == (folders["again"] / "SHA256SUMS").read_text()
-    run.claim("Packages of one build, packed twice: other time, folder, locale and umask", "the same bits",
-              "the same" if same else "different", same, 2)
-    debs = sorted(str(deb) for deb in folders["packages"].glob("*.deb"))
-    run.part("check", ["python3", "-B", ROOT / "tests/package/check.py", folders["packages"], run.folder / "unpacked"])
-    tags = run.part("lintian", ["lintian", "--fail-on", "error,warning", "--tag-display-limit", "0", *debs], missed=(2,)).output
-    found = [line for line in tags.splitlines() if line[:2] in ("E:", "W:")]
-    run.claim("lintian", "no error, no warning", f"{len(found)}", not found, f"{len(debs)} packages")
-    part = run.part("bare-debian-12", ["sh", ROOT / "tests/package_debian.sh", run.folder / "state", folders["packages"], folders["newer"], ROOT],
-                    loud=True, read=lambda output: after_colon((run.folder / "state/figures").read_text()))
-    run.figures = part.figures
-    run.claim("Packages in a bare Debian 12: install, train, upgrade while it trains, remove, purge", "all succeed",
-              part.figures.get("seconds to install", "?") + " s to install", part.ok, 1)
-    seconds = float(part.figures.get("seconds from the start of the app to step 12", "inf"))
-    run.claim("From the start of the installed app with the sample text to a loss that fell", "≤ 180 s", f"{seconds:.0f} s", seconds <= 180, 1)

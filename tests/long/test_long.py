@@ -19,6 +19,7 @@ import target_build_times  # noqa: E402,F401
 import targets_attacks  # noqa: E402
 import targets_checks  # noqa: E402
 import targets_network  # noqa: E402
+import targets_packages  # noqa: E402
 import targets_product  # noqa: E402
 
 
@@ -214,6 +215,14 @@ class LongChecks(unittest.TestCase):
                 targets_checks.ci_tests("build")
             with self.assertRaisesRegex(runs.Broken, "no ci test of a program other"):
                 targets_checks.ci_tests("build", program="other")
+
+    def test_releases_that_differ(self):
+        one, other = self.root / "one", self.root / "other"
+        for folder, sums in ((one, "1  a.deb\n2  b.deb\n"), (other, "1  a.deb\n3  b.deb\n4  c.deb\n")):
+            folder.mkdir()
+            (folder / "SHA256SUMS").write_text(sums)
+        self.assertEqual(["b.deb", "c.deb"], targets_packages.differing_files(one, other))
+        self.assertEqual([], targets_packages.differing_files(one, one))
 
     def test_readers(self):
         self.assertEqual(targets_checks.fuzz_figures("stat::number_of_executed_units: 1000000\nstat::average_exec_per_sec:     416\n")["runs"], 1000000)

@@ -113,7 +113,7 @@ class Packages:
     # ---- programs and modules --------------------------------------------------------------------------------------
     def check_programs(self):
         programs = [file for file in sorted(self.root.rglob("*")) if file.is_file() and not file.is_symlink()
-                    and file.open("rb").read(4) == b"\x7fELF"]
+                    and file.read_bytes()[:4] == b"\x7fELF"]
         if len(programs) < 4:
             self.finding(f"{len(programs)} programs and modules instead of four")
         for file in programs:

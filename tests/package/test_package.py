@@ -1,38 +1,41 @@
 #!/usr/bin/env python3
-"""The packages of a build hold what they should, and the check of that bites.    test_package.py BUILD_FOLDER"""
+"""The packages of a build hold what they should, and the check of that bites. Run by packed.py."""
 import pathlib
+import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import check
-
-BUILD = None
-
-
-def make(folder):
-    """Packages without compression, which takes most of the time."""
-    subprocess.run(["cpack", "-G", "DEB", "-B", str(folder), "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none"], cwd=BUILD, check=True,
-                   stdout=subprocess.DEVNULL, umask=0o077)  # which must not reach the packages
+import packed
 
 
 class TestPackage(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
-        make(cls.folder)
+        cls.release = packed.release()
 
     @classmethod
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
 
     def unpacked(self, name):
-        return check.Packages(self.folder, self.folder / name / "root")
+        return check.Packages(self.release, self.folder / name / "root")
 
     def test_packages_are_complete(self):
         self.assertEqual([], self.unpacked("whole").check())
+
+    def test_the_archive_names_the_packages_that_it_needs(self):
+        """All that the two packages depend on, apart from each other and the tool that makes a user."""
+        said = subprocess.run(["tar", "-xzOf", str(next(self.release.glob("*.tar.gz"))), "--wildcards", "*/README.txt"], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+        named = re.search(r"^ +apt-get install --no-install-recommends (.+)$", said, re.MULTILINE).group(1).split()
+        needed = {name.split()[0] for deb in self.unpacked("needs").debs.values()
+                  for name in check.Packages.control(deb)["Depends"].split(",")} - {"adduser", "neuroshardd"}
+        self.assertLessEqual({"libc6", "libfmt9", "libqt6gui6"}, needed)
+        self.assertEqual(sorted(needed), sorted(named))
 
     def test_a_module_that_is_left_out_is_found(self):
         """The same package without one module, packed again."""
@@ -64,5 +67,4 @@ class TestPackage(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BUILD = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    packed.main()
