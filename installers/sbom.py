@@ -55,7 +55,7 @@ def is_program(path):
 
 # ---- libraries of the system -------------------------------------------------------------------------------------------------
 class Libraries:
-    """What the loader finds, and the Debian package that each file comes from."""
+    """The files that the loader finds, and the Debian package that each file comes from."""
 
     def __init__(self):
         self.cache = {}
@@ -245,7 +245,7 @@ class Document:
         for name in self.libraries.opened_by_name(file):
             path = self.libraries.find(name, file.name)
             self.relate(self.add_library(name, path, self.libraries.loaded(pathlib.Path(path))), "OPTIONAL_DEPENDENCY_OF", element)
-        # What the loader brings in beyond the named libraries, each by the library that names it.
+        # The libraries that the loader brings in beyond the named libraries, each by the library that names it.
         for name, path in table.items():
             self.add_library(name, path, table)
 

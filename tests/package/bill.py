@@ -28,7 +28,7 @@ def malformed(what, element, forms):
 
 
 def check_form(document):
-    """What the specification asks of any document."""
+    """The specification's rules for any document."""
     found = malformed("document", document, DOCUMENT)
     creation = document.get("creationInfo", {})
     if not re.fullmatch(CREATED, creation.get("created", "")):

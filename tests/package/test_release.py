@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is published with the packages, signed sums and an AppImage: users can check and start it. Run by packed.py."""
+"""Users can check and start the files published with the packages: signed sums and an AppImage. Run by packed.py."""
 import json
 import json
 import os

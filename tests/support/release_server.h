@@ -33,7 +33,7 @@ class ReleaseServer {
   }
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/releases"; }
-  // What is served from now on; "hang" answers nothing until the test ends, "endless" sends
+  // Served from now on; "hang" answers nothing until the test ends, "endless" sends
   // bytes for ever, "to:URL" redirects.
   void put(const std::string& name, const std::string& content) {
     const std::lock_guard lock(mutex_);

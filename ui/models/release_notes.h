@@ -1,4 +1,4 @@
-// What is new in each version. The one source is the AppStream file (resources/desktop), which software centres
+// The release notes of each version. The one source is the AppStream file (resources/desktop), which software centres
 // read too; it is built into the program.
 #pragma once
 

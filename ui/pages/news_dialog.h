@@ -1,4 +1,4 @@
-// What is new: the notes of one or more versions, newest first. Escape, Enter and the button close it.
+// Release notes in a dialog: those of one or more versions, newest first. Escape, Enter and the button close it.
 #pragma once
 
 #include <QDialog>

@@ -1,4 +1,4 @@
-// What the app knows of newer releases in words: for the settings and for the notice over the pages.
+// Texts about newer releases: for the settings and for the notice over the pages.
 #pragma once
 
 #include <QCoreApplication>
@@ -13,7 +13,7 @@ namespace neuroshard::ui {
 // How this program came onto the computer, which decides how it is upgraded.
 enum class InstallKind { Package, Portable, Other };
 
-// What the last look found.
+// The result of the last look.
 enum class ReleaseFound { Nothing, Newest, Newer, Refused, NotReached };
 
 struct ReleaseState {
@@ -36,7 +36,7 @@ class ReleaseWords {
     QString title, text;
   };
   static QString title();
-  // What switching on does. `place` as in ReleaseState.
+  // The effect of switching on. `place` as in ReleaseState.
   static QString help(const QString& place);
   static Note note(const ReleaseState& state, WallTime now);
   static Notice notice(const ReleaseState& state, const QString& running, InstallKind kind);

@@ -1,4 +1,4 @@
-// What a look at the place of releases concludes, with lists that minisign signed and others that it did not.
+// The result of a look at the place of releases, with lists that minisign signed and others that it did not.
 #include <QtTest>
 #include <map>
 

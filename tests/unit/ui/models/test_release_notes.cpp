@@ -1,4 +1,4 @@
-// What is new in each version, from the file that software centres read.
+// The release notes of each version, from the file that software centres read.
 #include <QFile>
 #include <QtTest>
 

@@ -1,4 +1,4 @@
-// What the app says of newer versions: for each state of a look, and for each way of installing.
+// The texts about newer versions: for each state of a look, and for each way of installing.
 #include <QtTest>
 
 #include "tests/support/test_main.h"

@@ -1,4 +1,4 @@
-// What takes the pictures of ns_screenshots.
+// Takes the pictures of ns_screenshots.
 #pragma once
 
 #include <QApplication>
