@@ -137,7 +137,7 @@ LARGE = ["--layers", "9", "--hidden", "1024"]    # 111 million parameters
 LARGER = ["--layers", "13", "--hidden", "1024"]   # 159 million
 MIDDLE = ["--layers", "6", "--hidden", "512"]     # 19 million
 SEVEN = ["--workers", "1", "--senders", "7"]
-LONG_ROUNDS = ["--period", "48"]  # seven senders need a minute for a round's payloads and anchor on one core
+LONG_ROUNDS = ["--period", "48"]  # many senders need up to a minute for a round's payloads and anchor on one core
 ALONE = ["--workers", "1", "--alone"]
 BF16 = ["--precision", "bf16"]
 # The options of a part, and its gate in bytes a parameter.
@@ -147,7 +147,7 @@ MEMORY_RUNS = {
     "seven-senders-fp32": ([*LARGE, *SEVEN, *LONG_ROUNDS], 20), "seven-senders-bf16": ([*LARGE, *SEVEN, *LONG_ROUNDS, *BF16], None),
     "delayed-8": ([*MIDDLE, *SEVEN, "--sync", "delayed-1"], None),
     "fragments-8": ([*MIDDLE, *SEVEN, "--sync", "fragments=2"], None),
-    **{f"{codec}-{members}": ([*MIDDLE, "--workers", "1", "--senders", str(members - 1), "--codec", codec], None)
+    **{f"{codec}-{members}": ([*MIDDLE, "--workers", "1", "--senders", str(members - 1), "--codec", codec, *(LONG_ROUNDS if members == 16 else [])], None)
        for members in (2, 8, 16) for codec in ("fp32", "fp16", "int8", "int4", "topk")},
 }
 PLAN_GATE = 10  # per cent of the peak
