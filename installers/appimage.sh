@@ -3,18 +3,20 @@
 #
 # FOLDER holds neuroshard-VERSION-linux-ARCH.tar.gz, as installers/package.sh makes it. The archive is an AppDir. Writes to FOLDER
 #
-#   neuroshard-VERSION-ARCH.squashfs   the AppDir as a file system, the same bits for the same archive
+#   neuroshard-VERSION-ARCH.squashfs   the AppDir with its libraries (bundle.py) as a file system, the same bits for the same archive
 #   neuroshard-VERSION-ARCH.AppImage   RUNTIME followed by it, if RUNTIME is given; SHA256SUMS then covers it as well
 #
 # RUNTIME is the file runtime-ARCH of https://github.com/AppImage/type2-runtime. It mounts the file system and starts AppRun.
-# The libraries come from the system, as for the archive: README.txt in it names their packages.
+# The result runs on Linux systems with glibc 2.36 or newer, when it is made on Debian 12.
 set -eu
 case "${1:-}" in
   -h|--help) sed -n '2,/^set -eu/{s/^# \{0,1\}//;/^set/!p}' "$0"; exit 0 ;;
 esac
 [ $# = 1 ] || [ $# = 2 ] || { echo "usage: sh installers/appimage.sh FOLDER [RUNTIME]; see --help" >&2; exit 64; }
 fail() { echo "error: $*" >&2; exit 1; }
-command -v mksquashfs >/dev/null 2>&1 || fail "mksquashfs is not installed: apt-get install squashfs-tools"
+for tool in mksquashfs:squashfs-tools patchelf:patchelf qtpaths6:qt6-base-dev-tools; do
+  command -v "${tool%:*}" >/dev/null 2>&1 || fail "${tool%:*} is not installed: apt-get install ${tool#*:}"
+done
 runtime=${2:-}
 if [ -n "$runtime" ]; then
   [ -r "$runtime" ] || fail "the runtime $runtime can't be read"
@@ -37,10 +39,11 @@ tar -xzpf "$archive" -C "$work/AppDir" --strip-components=1 || fail "${archive##
 for file in AppRun neuroshard.desktop neuroshard.svg; do
   [ -e "$work/AppDir/$file" ] || fail "${archive##*/} is no AppDir: $file is missing"
 done
+python3 -B "$(dirname "$0")/bundle.py" "$work/AppDir" || fail "the libraries could not be bundled"
 # Folders, too, get the time of the commit, which the files have.
 time=$(stat -c %Y "$work/AppDir/AppRun")
 unset SOURCE_DATE_EPOCH
-mksquashfs "$work/AppDir" "$work/image" -noappend -all-root -no-xattrs -no-progress -quiet -comp gzip -b 131072 -reproducible \
+mksquashfs "$work/AppDir" "$work/image" -noappend -all-root -no-xattrs -no-progress -quiet -comp zstd -b 131072 -reproducible \
   -mkfs-time "$time" -all-time "$time" || fail "mksquashfs ended with $?"
 mv "$work/image" "$1/$name.squashfs"
 echo "$1/$name.squashfs"

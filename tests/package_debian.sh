@@ -8,66 +8,7 @@ STATE=$1
 PACKAGES=$2
 NEWER=$3
 SOURCE=$4
-BASE=$STATE/base
-CHROOT=$STATE/chroot
-FIGURES=$STATE/figures
-XSERVER=
-
-fail() { echo "error: $*" >&2; exit 1; }
-figure() { printf '%s: %s\n' "$1" "$2" | tee -a "$FIGURES"; }
-leave() {
-  for point in proc dev tmp/.X11-unix; do ! mountpoint -q "$CHROOT/$point" || umount -l "$CHROOT/$point"; done
-  rm -rf --one-file-system "$CHROOT"
-}
-clean() {
-  [ -z "$XSERVER" ] || kill "$XSERVER" 2>/dev/null || true
-  leave
-  rm -rf --one-file-system "$BASE"
-}
-# A bare system of its own, with the packages in /opt.
-enter() {
-  leave
-  cp -a "$BASE" "$CHROOT"
-  mount --bind /proc "$CHROOT/proc"
-  mount --bind /dev "$CHROOT/dev"
-  mkdir -p "$CHROOT/opt/packages" "$CHROOT/opt/newer" "$CHROOT/tmp/.X11-unix"
-  mount --bind /tmp/.X11-unix "$CHROOT/tmp/.X11-unix"
-  cp "$PACKAGES"/* "$CHROOT/opt/packages/"
-  cp "$NEWER"/*.deb "$CHROOT/opt/newer/"
-}
-# inside COMMAND: as root; as_user COMMAND: as a person with a home.
-inside() {
-  chroot "$CHROOT" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LC_ALL=C \
-    DEBIAN_FRONTEND=noninteractive http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" sh -euc "$1" </dev/null
-}
-as_user() {
-  chroot --userspec=1000:1000 "$CHROOT" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/srv/person LC_ALL=C.UTF-8 DISPLAY="${DISPLAY_OUTSIDE:-}" \
-    QT_QPA_PLATFORM=xcb XDG_RUNTIME_DIR=/run/person sh -euc "cd; $1" </dev/null
-}
-install_apt() { inside "apt-get -q -y --no-install-recommends -o Dpkg::Use-Pty=0 install $1" >>"$STATE/apt.log" 2>&1; }
-status() { as_user "neuroshardd status --json" 2>/dev/null || true; }
-# value KEY.KEY: of the status; nothing while the node does not answer.
-value() {
-  status | python3 -c '
-import json, sys
-for line in sys.stdin:
-    found = json.loads(line)
-    for key in sys.argv[1].split("."):
-        found = (found or {}).get(key)
-    print("" if found is None else found)
-    break' "$1"
-}
-# reach STEP SECONDS: waits until the node has made this step.
-reach() {
-  limit=$(($(date +%s) + $2))
-  while [ "$(date +%s)" -lt "$limit" ]; do
-    seen=$(value training.step)
-    [ "${seen:-0}" -lt "$1" ] || return 0
-    sleep 1
-  done
-  status >&2
-  fail "no step $1 within $2 s"
-}
+. "$(dirname "$0")/package_system.sh"
 
 trap clean EXIT
 mkdir -p "$STATE"
@@ -78,18 +19,9 @@ mkdir -p /tmp/.X11-unix
 debootstrap --variant=minbase bookworm "$BASE" >"$STATE/debootstrap.log" 2>&1 || { tail "$STATE/debootstrap.log"; exit 1; }
 rm -f "$BASE/etc/apt/sources.list"
 cp /etc/apt/sources.list.d/debian.sources "$BASE/etc/apt/sources.list.d/" 2>/dev/null || cp /etc/apt/sources.list "$BASE/etc/apt/"
-for conf in /etc/apt/apt.conf.d/*proxy*; do [ ! -e "$conf" ] || cp "$conf" "$BASE/etc/apt/apt.conf.d/"; done
-cp /etc/resolv.conf "$BASE/etc/resolv.conf"
-chroot "$BASE" sh -c 'apt-get -qq update && useradd --create-home --home-dir /srv/person --uid 1000 person && install -d -m 700 -o person -g person /run/person'
+prepare_base
 
-# A display for the app.
-exec 3>"$STATE/display"
-Xvfb -displayfd 3 -screen 0 1280x800x24 -nolisten tcp >"$STATE/xvfb.log" 2>&1 &
-XSERVER=$!
-exec 3>&-
-for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s "$STATE/display" ] && break; sleep 1; done
-DISPLAY_OUTSIDE=:$(cat "$STATE/display")
-[ "$DISPLAY_OUTSIDE" != : ] || fail "Xvfb does not start; see $STATE/xvfb.log"
+start_display
 
 # ---- Damaged packages are refused ------------------------------------------------------------------------------------------
 enter
@@ -144,6 +76,8 @@ awk -v a="$first" -v b="$second" 'BEGIN { exit !(b + 0 > 0 && b + 0 < a + 0) }' 
 pid=$(value pid)
 at=$(value training.step)
 wallet=$(value wallet_id)
+mkdir "$CHROOT/opt/newer"
+cp "$NEWER"/*.deb "$CHROOT/opt/newer/"
 install_apt '/opt/newer/*.deb' || { tail -n 30 "$STATE/apt.log"; fail "apt can't upgrade"; }
 new=$(inside "dpkg-query -W -f '\${Version}' neuroshardd")
 [ "$old" != "$new" ] || fail "the newer package has the same version"

@@ -99,3 +99,21 @@ cmake --build --preset ci --parallel "$4" --target $5"""
             run.part("diffoscope-" + name.split("_")[0], ["diffoscope", "--max-report-size", "200000", first / name, second / name], missed=(1,))
     run.claim("Packages of builds in two different folders", "the same bits", "different: " + ", ".join(different) if different else "the same",
               not different, f"{len((first / 'SHA256SUMS').read_text().splitlines())} files, 2 builds")
+
+
+@target("ubuntu", "the AppImage's file system in a bare Ubuntu 24.04: the app trains with the sample text (root; needs Ubuntu's package archive)")
+def ubuntu(run):
+    run.require(os.geteuid() == 0, "needs root: debootstrap, chroot")
+    builds.programs(run, "package", "test", "release")
+    folder = run.folder / "packages"
+    pack(run, "pack", folder)
+    for name in ("image", "image-again"):
+        run.part(name, ["sh", "-euc", 'rm -f "$1"/*.squashfs; sh installers/appimage.sh "$1" && sha256sum "$1"/*.squashfs >"$2"', "sh", folder, run.folder / name],
+                 env=ELSEWHERE if name == "image-again" else {})
+    same = (run.folder / "image").read_text() == (run.folder / "image-again").read_text()
+    run.claim("File systems of AppImages of one archive: other time, language and umask", "the same bits", "the same" if same else "different", same, 2)
+    part = run.part("bare-ubuntu-24.04", ["sh", ROOT / "tests/package_ubuntu.sh", run.folder / "state", folder],
+                    loud=True, read=lambda output: after_colon((run.folder / "state/figures").read_text()))
+    run.figures = part.figures
+    run.claim("The AppImage's file system in a bare Ubuntu 24.04: the app trains with the sample text", "the loss falls",
+              part.figures.get("smoothed loss at steps 2 and 12", "?"), part.ok, 1)
