@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/expected.h"
+#include "core/checkpoint/file_names.h"
 #include "core/checkpoint/tensors.h"
 #include "core/compute/slot.h"
 #include "core/storage/file_env.h"
@@ -14,8 +15,8 @@
 
 namespace neuroshard::checkpoint::detail {
 
-inline constexpr const char* weights_file = "weights.safetensors";
-inline constexpr const char* optimizer_file = "optimizer.safetensors";
+inline constexpr const char* weights_file = weights_file_name;
+inline constexpr const char* optimizer_file = optimizer_file_name;
 inline constexpr const char* manifest_file = "manifest.json";
 inline constexpr const char* pin_file = "pinned";             // its presence is the pin
 inline constexpr const char* verdict_file = "verified.json";  // what the last verification found

@@ -1,0 +1,42 @@
+// Reads a Hugging Face folder back: the shape from its configuration, and the weights. It accepts what NeuroShard's model can
+// express and refuses everything else by name.  Threads: one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+#include "core/base/span.h"
+#include "core/compute/model_shape.h"
+#include "core/compute/slot.h"
+#include "core/storage/file_env.h"
+#include "core/tensor/safetensors.h"
+
+namespace neuroshard::exporting {
+
+inline constexpr std::uint64_t max_config_bytes = 1u << 20;
+
+// config.json of a LlamaForCausalLM or MixtralForCausalLM. Unknown keys are passed over. Errors: Corrupt, Unsupported
+// (names what our model does not have: biases, tied embeddings, a sliding window, another activation or rotation).
+Expected<compute::ModelShape> parse_hugging_face_config(ByteSpan file);
+
+class HuggingFaceModel {
+ public:
+  // Corrupt: a tensor is missing, too many, or has another shape.  Unsupported: weights that are not F32.
+  static Expected<HuggingFaceModel> open(storage::FileEnv& env, const std::string& folder);
+
+  const compute::ModelShape& shape() const { return shape_; }
+  // The parameters of a slot in the order of its flat buffer. values: exactly slot_parameter_count floats.
+  Expected<void> read_slot(compute::SlotId slot, Span<float> values);
+
+ private:
+  HuggingFaceModel() = default;
+  Expected<void> check_layout() const;
+
+  compute::ModelShape shape_;
+  std::unique_ptr<tensor::ByteSource> file_;
+  tensor::SafetensorsHeader header_;
+};
+
+}  // namespace neuroshard::exporting
