@@ -1,5 +1,5 @@
 // The weights of a checkpoint, read for an export: first all of them against the checkpoint's hash, then tensor by tensor
-// in any order. What the second reading passes on is compared with the first, so damage on the way is noticed.
+// in any order. The second reading must have the hashes of the first, so damage on the way is noticed.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/node/command.h"
 #include "app/node/commands/core_client.h"
@@ -14,8 +15,9 @@
 #include "app/node/output/progress.h"
 #include "core/checkpoint/catalogue.h"
 #include "core/checkpoint/compare.h"
-#include "core/checkpoint/export.h"
 #include "core/checkpoint/loader.h"
+#include "core/engine/checkpoint_tokenizer.h"
+#include "core/export/model_export.h"
 
 namespace neuroshard::app {
 namespace {
@@ -28,6 +30,7 @@ struct CheckpointFlags {
   std::string other;  // the second checkpoint of a comparison
   std::string path;   // --out
   std::string format = "safetensors";
+  std::string type;  // of the exported weights; "" = f32
   bool all = false;
   bool force = false;
 };
@@ -152,27 +155,43 @@ Expected<void> verify_checkpoints(const CheckpointFlags& flags, CommandContext& 
   return {};
 }
 
+// Reads beside a running core, without it. The tokenizer is of the same data directory.
+Expected<std::uint64_t> write_export(const exporting::ExportRequest& request, CommandContext& context) {
+  exporting::ExportRequest complete = request;
+  std::optional<data::Tokenizer> tokenizer;
+  if (exporting::needs_tokenizer(request.format.format)) {
+    NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
+    NS_ASSIGN_OR_RETURN(tokenizer,
+                        engine::checkpoint_tokenizer(context.files, request.entry, directory + "/data"));
+    complete.tokenizer = &*tokenizer;
+  }
+  ProgressLine progress(context.output, context.clock, "export");
+  return exporting::export_model(
+      context.files, complete, [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); },
+      context.stop);
+}
+
 Expected<void> export_checkpoint(const CheckpointFlags& flags, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const exporting::ExportFormat format,
+                      exporting::parse_export_format(flags.format, flags.type));
   NS_ASSIGN_OR_RETURN(const Catalogue catalogue, read_only_catalogue(context));
   NS_ASSIGN_OR_RETURN(const Entry entry, catalogue.find(flags.which));
-  const bool folder = flags.format == "checkpoint";
+  const bool folder = exporting::makes_folder(format.format);
   const std::string path = !flags.path.empty() ? flags.path
-                           : folder            ? entry.name
-                                               : checkpoint::export_file_name(entry.manifest);
+                           : format.format == exporting::Format::Checkpoint
+                               ? entry.name
+                               : export_name(entry.manifest, format);
   if ((!flags.force || folder) && context.files.exists(path)) {
     return make_error(ErrorCode::AlreadyExists, fmt::format("{} already exists; choose another --out{}", path,
                                                             folder ? "" : ", or replace it with --force"));
   }
-  ProgressLine progress(context.output, context.clock, "export");
-  const auto write = folder ? checkpoint::export_folder : checkpoint::export_weights;
-  NS_ASSIGN_OR_RETURN(
-      const std::uint64_t bytes,
-      write(
-          context.files, entry, path,
-          [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); }, context.stop));
-  progress.clear();
+  NS_ASSIGN_OR_RETURN(const std::uint64_t bytes, write_export({entry, format, nullptr, path}, context));
   context.output.line(fmt::format("Wrote {} ({}) from {}.", path, format_bytes(bytes), entry.name));
-  context.output.json_line({{"name", entry.name}, {"file", path}, {"bytes", bytes}});
+  context.output.json_line({{"name", entry.name},
+                            {"format", flags.format},
+                            {"type", exporting::to_string(format.type)},
+                            {"file", path},
+                            {"bytes", bytes}});
   return {};
 }
 
@@ -234,16 +253,24 @@ void add_which(CLI::App& command, const Flags& flags, bool required) {
 
 void add_sharing(CLI::App& group, CommandContext& context) {
   auto exported = std::make_shared<CheckpointFlags>();
-  CLI::App& out = add_one(
-      group, context, "export",
-      "Write the weights as a safetensors file, or the whole checkpoint as a folder",
-      {"neuroshardd checkpoint export --out model.safetensors", "neuroshardd checkpoint export 120 --json"},
-      exported, export_checkpoint);
+  CLI::App& out = add_one(group, context, "export",
+                          "Write the model for other programs, or the whole checkpoint for another node",
+                          {"neuroshardd checkpoint export --out model.safetensors",
+                           "neuroshardd checkpoint export --format gguf --type q8_0 --out model.gguf",
+                           "neuroshardd checkpoint export 120 --format huggingface --json"},
+                          exported, export_checkpoint);
   add_which(out, exported, false);
-  out.add_option("--out", exported->path, "file to write (default: named after wallet, node and step)")
-      ->type_name("FILE");
-  out.add_option("--format", exported->format, "safetensors (weights only, default) or checkpoint (a folder)")
-      ->check(CLI::IsMember({"safetensors", "checkpoint"}));
+  out.add_option("--out", exported->path,
+                 "file or folder to write (default: named after wallet, node and step)")
+      ->type_name("PATH");
+  out.add_option("--format", exported->format,
+                 "safetensors (weights only, default), checkpoint (a folder for another node), huggingface "
+                 "(a folder) or "
+                 "gguf (a file for llama.cpp)")
+      ->check(CLI::IsMember(exporting::export_format_names()));
+  out.add_option("--type", exported->type,
+                 "how weights are stored: f32 (default); f16, bf16 (huggingface, gguf); q8_0 (gguf)")
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}));
   out.add_flag("--force", exported->force, "replace an existing file");
 
   auto compared = std::make_shared<CheckpointFlags>();

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "core/checkpoint/compare.h"
-#include "core/checkpoint/export.h"
 #include "core/checkpoint/retention.h"
 #include "core/checkpoint/writer.h"
+#include "core/engine/checkpoint_tokenizer.h"
 #include "core/engine/detail/history_queries.h"
 
 namespace neuroshard::engine::detail {
@@ -105,14 +106,9 @@ Expected<node::CommandId> CheckpointCommands::export_to(const std::string& name,
                                                         const std::string& path) {
   NS_RETURN_IF_ERROR(check_checkpoint_name(name));
   NS_RETURN_IF_ERROR(check_path(path));
-  if (format != "safetensors" && format != "checkpoint") {
-    return make_error(
-        ErrorCode::InvalidArgument,
-        fmt::format("a checkpoint is exported as \"safetensors\" or \"checkpoint\", not as \"{}\"",
-                    format.substr(0, 40)));
-  }
-  return files_.accept("exporting " + name, [this, name, format, path](const FileJobs::Tools& tools) {
-    return do_export(name, format, path, tools);
+  NS_ASSIGN_OR_RETURN(const exporting::ExportFormat parsed, exporting::parse_export_format(format));
+  return files_.accept("exporting " + name, [this, name, parsed, path](const FileJobs::Tools& tools) {
+    return do_export(name, parsed, path, tools);
   });
 }
 
@@ -205,15 +201,19 @@ Expected<node::CommandResult> CheckpointCommands::do_prune(const node::PrunePoli
 }
 
 Expected<node::CommandResult> CheckpointCommands::do_export(const std::string& name,
-                                                            const std::string& format,
+                                                            exporting::ExportFormat format,
                                                             const std::string& path,
                                                             const FileJobs::Tools& tools) {
+  storage::FileEnv& files = context_.services.files;
   NS_ASSIGN_OR_RETURN(const checkpoint::Entry entry, context_.catalogue().find(name));
-  if (context_.services.files.exists(path)) {
+  if (files.exists(path))
     return make_error(ErrorCode::AlreadyExists, path + " exists already; choose another name");
+  std::optional<data::Tokenizer> tokenizer;
+  if (exporting::needs_tokenizer(format.format)) {
+    NS_ASSIGN_OR_RETURN(tokenizer, checkpoint_tokenizer(files, entry, context_.directory.data_path()));
   }
-  const auto write = format == "checkpoint" ? checkpoint::export_folder : checkpoint::export_weights;
-  NS_RETURN_IF_ERROR(write(context_.services.files, entry, path, tools.progress, tools.cancel));
+  const exporting::ExportRequest request{entry, format, tokenizer ? &*tokenizer : nullptr, path};
+  NS_RETURN_IF_ERROR(exporting::export_model(files, request, tools.progress, tools.cancel));
   return node::CommandResult();
 }
 

@@ -10,6 +10,7 @@
 #include "core/engine/detail/disk_reader.h"
 #include "core/engine/detail/engine_context.h"
 #include "core/engine/detail/file_jobs.h"
+#include "core/export/model_export.h"
 #include "core/node/queries.h"
 
 namespace neuroshard::engine::detail {
@@ -38,7 +39,7 @@ class CheckpointCommands {
   Expected<node::CommandResult> do_pin(const std::string& name, bool pinned);
   Expected<node::CommandResult> do_remove(const std::string& name);
   Expected<node::CommandResult> do_prune(const node::PrunePolicy& policy, const FileJobs::Tools& tools);
-  Expected<node::CommandResult> do_export(const std::string& name, const std::string& format,
+  Expected<node::CommandResult> do_export(const std::string& name, exporting::ExportFormat format,
                                           const std::string& path, const FileJobs::Tools& tools);
   Expected<node::CommandResult> do_import(const std::string& path, const FileJobs::Tools& tools);
   void report_change();

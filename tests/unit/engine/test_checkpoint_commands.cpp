@@ -119,6 +119,14 @@ void TestCheckpointCommands::checkpoints_travel() {
   QVERIFY(!core.done(core.node().export_checkpoint(list[0].name, "checkpoint", folder)).error);
   QCOMPARE(core.done(core.node().export_checkpoint(list[0].name, "checkpoint", folder)).error->code,
            ErrorCode::AlreadyExists);
+  for (const char* format : {"huggingface", "gguf:q8_0"}) {  // with the tokenizer that the checkpoint names
+    const std::string path = core.fixture().path(format);
+    const auto exported = core.done(core.node().export_checkpoint(list[0].name, format, path));
+    QVERIFY2(!exported.error, exported.error ? exported.error->describe().c_str() : "");
+    QVERIFY(QFile::exists(QString::fromStdString(path)));
+  }
+  QCOMPARE(core.done(core.node().export_checkpoint(list[0].name, "huggingface:q8_0", folder + "2")).error->code,
+           ErrorCode::InvalidArgument);
   const auto imported = core.done(core.node().import_checkpoint(folder));
   QVERIFY2(!imported.error, imported.error ? imported.error->describe().c_str() : "");
   const std::string name = std::get<node::ImportResult>(imported.result).name;

@@ -69,7 +69,7 @@ std::vector<TinyState::Buffers>& buffers_of(TinyState& state) {
   return state.slots;
 }
 
-// What the compute module gives for `tokens`.
+// Logits of the compute module for `tokens`.
 std::vector<float> logits(const TinyState& state, const std::vector<std::int32_t>& tokens) {
   static NullLogger logger;
   const auto loaded = compute::load_module("cpu", compute::ModuleOptions{}, logger);
