@@ -125,8 +125,9 @@ void TestCheckpointCommands::checkpoints_travel() {
     QVERIFY2(!exported.error, exported.error ? exported.error->describe().c_str() : "");
     QVERIFY(QFile::exists(QString::fromStdString(path)));
   }
-  QCOMPARE(core.done(core.node().export_checkpoint(list[0].name, "huggingface:q8_0", folder + "2")).error->code,
-           ErrorCode::InvalidArgument);
+  QCOMPARE(
+      core.done(core.node().export_checkpoint(list[0].name, "huggingface:q8_0", folder + "2")).error->code,
+      ErrorCode::InvalidArgument);
   const auto imported = core.done(core.node().import_checkpoint(folder));
   QVERIFY2(!imported.error, imported.error ? imported.error->describe().c_str() : "");
   const std::string name = std::get<node::ImportResult>(imported.result).name;
