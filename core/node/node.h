@@ -107,7 +107,8 @@ class Node {
   virtual Expected<CommandId> pin_checkpoint(const std::string& name, bool pinned) = 0;
   virtual Expected<CommandId> delete_checkpoint(const std::string& name) = 0;  // not the newest, not pinned
   virtual Expected<CommandId> prune_checkpoints(const PrunePolicy& policy) = 0;
-  // To a new file: "safetensors" (weights) or a new folder: "checkpoint" (all of it, for import elsewhere).
+  // To a new file: "safetensors" (weights), "gguf" (llama.cpp); or a new folder: "huggingface", "checkpoint" (all of it,
+  // for import elsewhere). A type behind gguf or huggingface stores the weights in fewer bits: "gguf:q8_0", f16, bf16.
   virtual Expected<CommandId> export_checkpoint(const std::string& name, const std::string& format,
                                                 const std::string& path) = 0;
   virtual Expected<CommandId> import_checkpoint(const std::string& path) = 0;  // ImportResult

@@ -23,6 +23,25 @@ QString steps_of(const CheckpointActions::Entries& entries) {
   return steps.join(QStringLiteral("; "));
 }
 
+// The file dialog of a format; a format without a suffix is a folder.
+struct ExportChoice {
+  QString title, filter, suffix;
+};
+
+ExportChoice export_choice(const QString& format) {
+  if (format == QStringLiteral("safetensors")) {
+    return {CheckpointActions::tr("Export the weights"), CheckpointActions::tr("Safetensors (*.safetensors)"),
+            format};
+  }
+  if (format.startsWith(QStringLiteral("gguf"))) {
+    return {CheckpointActions::tr("Export for llama.cpp"), CheckpointActions::tr("GGUF (*.gguf)"),
+            QStringLiteral("gguf")};
+  }
+  if (format == QStringLiteral("huggingface"))
+    return {CheckpointActions::tr("Export for Hugging Face: name a new folder"), {}, {}};
+  return {CheckpointActions::tr("Export the whole checkpoint"), {}, {}};
+}
+
 }  // namespace
 
 CheckpointActions::CheckpointActions(Bridge& bridge, const Theme& theme, WorkPanel& work, QWidget* window)
@@ -139,19 +158,18 @@ void CheckpointActions::prune() {
 }
 
 void CheckpointActions::export_as(const node::CheckpointEntry& entry, const QString& format) {
-  const bool weights = format == QStringLiteral("safetensors");
-  auto* dialog =
-      new QFileDialog(window_, weights ? tr("Export the weights") : tr("Export the whole checkpoint"));
+  const ExportChoice choice = export_choice(format);
+  auto* dialog = new QFileDialog(window_, choice.title);
   dialog->setObjectName(QStringLiteral("export_dialog"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
   dialog->setFileMode(QFileDialog::AnyFile);
-  if (weights) {
-    dialog->setNameFilter(tr("Safetensors (*.safetensors)"));
-    dialog->setDefaultSuffix(QStringLiteral("safetensors"));
+  if (!choice.suffix.isEmpty()) {
+    dialog->setNameFilter(choice.filter);
+    dialog->setDefaultSuffix(choice.suffix);
   }
   dialog->selectFile(QStringLiteral("step-%1").arg(entry.step) +
-                     (weights ? QStringLiteral(".safetensors") : QString()));
+                     (choice.suffix.isEmpty() ? QString() : u'.' + choice.suffix));
   connect(dialog, &QFileDialog::fileSelected, this, [this, entry, format](const QString& path) {
     work_.run({tr("Exporting %1").arg(step_of(entry)),
                [name = entry.name, format = format.toStdString(), path = path.toStdString()](

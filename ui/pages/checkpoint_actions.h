@@ -29,7 +29,8 @@ class CheckpointActions final : public QObject {
   // The newest and pinned ones stay; a message says why.
   void remove(const Entries& entries, const std::string& newest);
   void prune();
-  void export_as(const node::CheckpointEntry& entry, const QString& format);  // "safetensors", "checkpoint"
+  // format: as in node::Node::export_checkpoint.
+  void export_as(const node::CheckpointEntry& entry, const QString& format);
   void import();
 
  private:

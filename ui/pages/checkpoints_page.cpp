@@ -149,11 +149,16 @@ QMenu* CheckpointsPage::more_menu() {
     connect(action, &QAction::triggered, this, on_click);
     return action;
   };
-  export_weights_ =
-      add("export_weights", QStringLiteral("export"), tr("Export weights (safetensors) …"),
-          one([this](const auto& e) { actions_->export_as(e, QStringLiteral("safetensors")); }));
-  export_all_ = add("export_checkpoint", QStringLiteral("export"), tr("Export the whole checkpoint …"),
-                    one([this](const auto& e) { actions_->export_as(e, QStringLiteral("checkpoint")); }));
+  const auto add_export = [&](const char* object, const QString& text, const QString& format) {
+    exports_.push_back(add(object, QStringLiteral("export"), text,
+                           one([this, format](const auto& e) { actions_->export_as(e, format); })));
+  };
+  add_export("export_weights", tr("Export weights (safetensors) …"), QStringLiteral("safetensors"));
+  add_export("export_hugging_face", tr("Export for Hugging Face …"), QStringLiteral("huggingface"));
+  add_export("export_gguf", tr("Export for llama.cpp (GGUF) …"), QStringLiteral("gguf"));
+  add_export("export_gguf_small", tr("Export for llama.cpp, 8 bits per weight …"),
+             QStringLiteral("gguf:q8_0"));
+  add_export("export_checkpoint", tr("Export the whole checkpoint …"), QStringLiteral("checkpoint"));
   add("import", QStringLiteral("import"), tr("Import a checkpoint …"), [this] { actions_->import(); });
   menu->addSeparator();
   add("prune", QStringLiteral("filter"), tr("Remove old checkpoints by a rule …"),
@@ -294,8 +299,7 @@ void CheckpointsPage::update_actions() {
   compare_->setEnabled(count == 2);
   pin_->setEnabled(count >= 1);
   pin_->setText(all_pinned ? tr("Unpin") : tr("Pin"));
-  export_weights_->setEnabled(count == 1);
-  export_all_->setEnabled(count == 1);
+  for (QAction* action : exports_) action->setEnabled(count == 1);
   delete_->setEnabled(count >= 1);
   QStringList names;
   for (const node::CheckpointEntry& entry : entries) names.append(QString::fromStdString(entry.name));

@@ -73,8 +73,7 @@ class CheckpointsPage final : public Page {
   QPushButton* compare_;
   QPushButton* pin_;
   QToolButton* more_;
-  QAction* export_weights_ = nullptr;
-  QAction* export_all_ = nullptr;
+  std::vector<QAction*> exports_;
   QAction* delete_ = nullptr;
   QTimer ageing_;
   bool asking_ = false, ask_again_ = false;

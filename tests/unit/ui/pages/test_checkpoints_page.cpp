@@ -2,6 +2,7 @@
 #include <QAction>
 #include <QDir>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QListWidget>
 #include <QProgressBar>
 #include <QSpinBox>
@@ -56,6 +57,7 @@ class TestCheckpointsPage : public QObject {
   void nothing_but_the_newest_is_refused_in_words();
   void a_rule_shows_what_it_removes_before();
   void a_full_disk_leads_to_the_rule();
+  void exports_to_a_file_data();
   void exports_to_a_file();
   void imports_a_folder();
   void a_refusal_of_the_core_is_shown();
@@ -272,16 +274,41 @@ void TestCheckpointsPage::a_full_disk_leads_to_the_rule() {
   QVERIFY(dialog != nullptr && dialog->isVisible());
 }
 
+void TestCheckpointsPage::exports_to_a_file_data() {
+  QTest::addColumn<QString>("action");
+  QTest::addColumn<QString>("name");
+  QTest::addColumn<QString>("format");
+  QTest::newRow("weights") << "export_weights"
+                           << "out.safetensors"
+                           << "safetensors";
+  QTest::newRow("gguf") << "export_gguf"
+                        << "out.gguf"
+                        << "gguf";
+  QTest::newRow("8 bits") << "export_gguf_small"
+                          << "out.gguf"
+                          << "gguf:q8_0";
+  QTest::newRow("hugging face") << "export_hugging_face"
+                                << "out"
+                                << "huggingface";
+  QTest::newRow("all") << "export_checkpoint"
+                       << "out"
+                       << "checkpoint";
+}
+
 void TestCheckpointsPage::exports_to_a_file() {
+  QFETCH(const QString, action);
+  QFETCH(const QString, name);
+  QFETCH(const QString, format);
   start_three();
   select(1);
-  fixture_->page->findChild<QAction*>(QStringLiteral("export_weights"))->trigger();
+  fixture_->page->findChild<QAction*>(action)->trigger();
   auto* dialog = fixture_->page->findChild<QFileDialog*>(QStringLiteral("export_dialog"));
   QVERIFY(dialog != nullptr);
-  const QString path = fixture_->folder.filePath(QStringLiteral("weights.safetensors"));
+  QCOMPARE(dialog->defaultSuffix(), QFileInfo(name).suffix());
+  const QString path = fixture_->folder.filePath(name);
   dialog->selectFile(path);
   QMetaObject::invokeMethod(dialog, "accept");
-  QTRY_VERIFY(fixture_->commanded("export c2 safetensors " + path.toStdString()));
+  QTRY_VERIFY(fixture_->commanded("export c2 " + format.toStdString() + " " + path.toStdString()));
   QTRY_VERIFY(outcome().text.contains(path));
 }
 
