@@ -1,6 +1,7 @@
 // Learning merges: the same as the definition, whatever the threads; growth keeps what was there.
 #include <QtTest>
 #include <fstream>
+#include <set>
 
 #include "core/data/encoder.h"
 #include "core/data/merge_learning.h"
@@ -70,6 +71,22 @@ class TestMergeLearning : public QObject {
       const auto tokenizer = learn_merges(Tokenizer(), counted({text}), {300, 2});
       QVERIFY2(merges_of(*tokenizer) == learn_slowly({text}, {}, 300),
                qPrintable(QString("round %1").arg(round)));
+    }
+  }
+
+  // Other programs know a token by its bytes (docs/decisions/052). Grown tokenizers, too: the second text has other counts.
+  void no_two_tokens_spell_the_same() {
+    Rng rng(20261126);
+    for (int round = 0; round < 20; ++round) {
+      Bytes texts[2] = {Bytes(1000), Bytes(1000)};
+      for (Bytes& text : texts)
+        for (auto& byte : text) byte = static_cast<std::uint8_t>("aaabbc "[rng.below(7)]);
+      const auto first = learn_merges(Tokenizer(), counted({texts[0]}), {400, 2});
+      const auto grown = learn_merges(*first, counted({texts[1]}), {600, 2});
+      QVERIFY(grown->vocab_size() > first->vocab_size());
+      std::set<std::string> spelled;
+      for (TokenId id = first_byte_token; id < grown->vocab_size(); ++id)
+        QVERIFY(spelled.insert(std::string(as_text(grown->token_bytes(id)))).second);
     }
   }
 
