@@ -109,31 +109,59 @@ std::int32_t draw_of_all(Span<const float> logits, const SamplingOptions& option
   Nucleus nucleus;
   nucleus.sum = weighing.sum;
   if (options.top_p < 1.0f) nucleus = nucleus_of(logits, weighing, best.logit, options);
+  const auto is_left = [&](std::size_t i) {
+    const double weight = weighing.weights[i];
+    return weight > 0 && weight >= double{options.min_p} &&
+           !more_likely(nucleus.least, {static_cast<std::int32_t>(i), logits[i]});
+  };
+  double total = nucleus.sum;
+  if (options.min_p > 0) {
+    total = 0;
+    for (std::size_t i = 0; i < logits.size(); ++i) total += is_left(i) ? weighing.weights[i] : 0.0;
+  }
   double sum = 0;
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    const Candidate candidate{static_cast<std::int32_t>(i), logits[i]};
-    if (weighing.weights[i] == 0 || more_likely(nucleus.least, candidate)) continue;
+    if (!is_left(i)) continue;
     sum += weighing.weights[i];
-    if (sum > uniform * nucleus.sum) return candidate.token;
+    if (sum > uniform * total) return static_cast<std::int32_t>(i);
   }
   return best.token;
 }
 
-// Draws among the sorted candidates that together reach top-p.
+// Draws among the sorted candidates that together reach top-p and that min-p leaves.
 std::int32_t draw_of(const std::vector<Candidate>& candidates, const SamplingOptions& options,
                      double uniform) {
   std::vector<double> sums;
   sums.reserve(candidates.size());
   double sum = 0;
+  std::ptrdiff_t likely_enough = 0;  // for min-p; the likeliest has the weight 1
   for (const Candidate& candidate : candidates) {
-    sum += weight_of(exponent_of(candidate.logit, candidates.front().logit, options.temperature));
+    const double weight =
+        weight_of(exponent_of(candidate.logit, candidates.front().logit, options.temperature));
+    if (weight >= double{options.min_p}) ++likely_enough;
+    sum += weight;
     sums.push_back(sum);
   }
   const double reach = options.top_p < 1.0f ? options.top_p * sum : sum;
-  const double total = *std::min(std::lower_bound(sums.begin(), sums.end(), reach), sums.end() - 1);
+  const double total =
+      *std::min(std::lower_bound(sums.begin(), sums.end(), reach), sums.begin() + (likely_enough - 1));
   const auto chosen = std::upper_bound(sums.begin(), sums.end(), uniform * total) - sums.begin();
   const auto index = std::min<std::ptrdiff_t>(chosen, static_cast<std::ptrdiff_t>(candidates.size()) - 1);
   return candidates[static_cast<std::size_t>(index)].token;
+}
+
+Expected<void> validate_bias(const std::vector<LogitBias>& biases) {
+  if (biases.size() > max_logit_biases) {
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("{} tokens have a bias; at most {} may.", biases.size(), max_logit_biases));
+  }
+  for (const LogitBias& entry : biases) {
+    if (entry.token >= 0 && std::abs(entry.bias) <= max_logit_bias) continue;
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("The bias of token {} is {}; it must be {} to {}.", entry.token, entry.bias,
+                                  -max_logit_bias, max_logit_bias));
+  }
+  return {};
 }
 
 }  // namespace
@@ -149,7 +177,30 @@ Expected<void> validate(const SamplingOptions& options) {
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("top-p is {}; it must be above 0 and at most 1.", options.top_p));
   }
-  return {};
+  if (!(options.min_p >= 0.0f && options.min_p <= 1.0f)) {
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("min-p is {}; it must be 0 (off) to 1.", options.min_p));
+  }
+  if (!(options.repetition_penalty > 0.0f) || !std::isfinite(options.repetition_penalty)) {
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("The repetition penalty is {}; it must be above 0 (1 = off).",
+                                  options.repetition_penalty));
+  }
+  return validate_bias(options.logit_bias);
+}
+
+void adjust_logits(Span<float> logits, const SamplingOptions& options, const std::vector<bool>& seen) {
+  if (options.repetition_penalty != 1.0f) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(seen.size(), logits.size()); ++i) {
+      if (!seen[i]) continue;
+      logits[i] =
+          logits[i] > 0 ? logits[i] / options.repetition_penalty : logits[i] * options.repetition_penalty;
+    }
+  }
+  for (const LogitBias& entry : options.logit_bias) {
+    const auto at = static_cast<std::size_t>(entry.token);
+    if (entry.token >= 0 && at < logits.size()) logits[at] += entry.bias;
+  }
 }
 
 Expected<std::int32_t> sample_token(Span<const float> logits, const SamplingOptions& options, Rng& rng) {
@@ -164,6 +215,27 @@ Expected<std::int32_t> sample_token(Span<const float> logits, const SamplingOpti
   const double uniform = rng.uniform();
   return cut ? draw_of(candidates, options, uniform)
              : draw_of_all(logits, options, candidates.front(), uniform);
+}
+
+Logprobs log_probabilities(Span<const float> logits, std::int32_t chosen, std::uint32_t count,
+                           std::uint32_t vocabulary) {
+  constexpr double never = -std::numeric_limits<double>::infinity();
+  double highest = never;
+  for (const float logit : logits) {
+    if (std::isfinite(logit)) highest = std::max(highest, double{logit});
+  }
+  double sum = 0;
+  for (const float logit : logits) sum += std::isfinite(logit) ? std::exp(double{logit} - highest) : 0.0;
+  const double log_sum = highest + std::log(sum);
+  const float own = logits[static_cast<std::size_t>(chosen)];
+  Logprobs result;
+  result.chosen = std::isfinite(own) ? double{own} - log_sum : never;
+  if (count == 0) return result;
+  for (const Candidate& candidate :
+       most_likely(logits.subspan(0, std::min<std::size_t>(vocabulary, logits.size())), count)) {
+    result.top.push_back({candidate.token, double{candidate.logit} - log_sum});
+  }
+  return result;
 }
 
 }  // namespace neuroshard::compute

@@ -169,9 +169,11 @@ Expected<node::CommandId> RemoteNodeImpl::import_checkpoint(const std::string& p
 }
 
 Expected<node::CommandId> RemoteNodeImpl::generate(const node::GenerateRequest& request,
-                                                   std::function<void(std::string)> on_text) {
+                                                   node::TextHandler on_text) {
   if (request.prompt.size() > node::max_prompt_bytes)
     return make_error(ErrorCode::InvalidArgument, "the prompt is too long: at most 64 KiB are read");
+  if (request.prompt_tokens.size() > node::max_prompt_tokens)
+    return make_error(ErrorCode::InvalidArgument, "the prompt is too long: at most 16384 tokens are read");
   v1::CommandRequest sent;
   encode(request, sent.mutable_generate());
   return commands_.run(sent, std::move(on_text));

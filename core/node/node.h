@@ -15,6 +15,7 @@
 
 #include "core/base/expected.h"
 #include "core/node/events.h"
+#include "core/node/generation.h"
 #include "core/node/queries.h"
 #include "core/node/snapshot.h"
 
@@ -29,18 +30,6 @@ struct TrainingPlan {
   std::string text_path;         // a file or folder of text; empty = the data that this directory already has
   std::uint64_t steps = 0;       // further steps, then Idle; 0 = no end
   std::uint64_t until_step = 0;  // or: up to this step of the model; 0 = no end
-};
-
-inline constexpr std::size_t max_prompt_bytes = 64u << 10;
-inline constexpr std::uint32_t max_generated_tokens = 4096;
-
-struct GenerateRequest {
-  std::string prompt;              // UTF-8, at most max_prompt_bytes
-  std::uint32_t max_tokens = 200;  // 1 … max_generated_tokens
-  double temperature = 0.8;        // 0 = greedy
-  std::uint32_t top_k = 40;        // 0 = off
-  double top_p = 1.0;
-  std::uint64_t seed = 0;  // 0 = a new one each time
 };
 
 // Readings of a desktop session; unset = this session can't tell.
@@ -116,8 +105,8 @@ class Node {
   // Text from the running model, between training steps; without a loaded model the newest checkpoint is
   // read. The pieces come to `on_text` (a core thread; must only enqueue), valid UTF-8; the outcome is a
   // GenerateResult.
-  virtual Expected<CommandId> generate(const GenerateRequest& request,
-                                       std::function<void(std::string)> on_text) = 0;
+  // Several texts are generated in turns; Busy beyond that.
+  virtual Expected<CommandId> generate(const GenerateRequest& request, TextHandler on_text) = 0;
   // Asks a running command to end early: verify, compare, export, import, generate. Unknown ids are ignored.
   virtual Expected<void> cancel(CommandId id) = 0;
   // Asks peers to dial this node now; query_network() has the result. Unsupported: the node has joined no

@@ -113,7 +113,7 @@ struct ImportResult {
 struct GenerateResult {
   std::uint32_t prompt_tokens = 0, tokens = 0;
   double prompt_seconds = 0, seconds = 0;
-  std::string stopped_by;  // "length", "end of text", "cancelled"
+  std::string stopped_by;  // "length", "end of text", "stop sequence", "cancelled"
   std::uint64_t step = 0;  // of the model that answered
 };
 using CommandResult =

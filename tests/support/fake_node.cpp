@@ -162,15 +162,23 @@ Expected<node::CommandId> FakeNode::import_checkpoint(const std::string& path) {
   });
 }
 Expected<node::CommandId> FakeNode::generate(const node::GenerateRequest& request,
-                                             std::function<void(std::string)> on_text) {
+                                             node::TextHandler on_text) {
   if (request.prompt.size() > node::max_prompt_bytes)
     return make_error(ErrorCode::InvalidArgument, "the prompt is too long");
+  {
+    std::lock_guard lock(values_);
+    generated = request;
+  }
   const auto effect = [this, on_text]() -> node::CommandResult {
     node::GenerateResult result;
     result.stopped_by = "length";
     for (const std::string& piece : text) {
-      if (on_text) on_text(piece);
+      if (on_text) on_text({piece, {}, false});
       ++result.tokens;
+    }
+    for (const node::TextPiece& piece : pieces) {
+      if (on_text) on_text(piece);
+      if (!piece.of_prompt) result.tokens += static_cast<std::uint32_t>(piece.tokens.size());
     }
     return result;
   };

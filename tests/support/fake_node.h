@@ -55,6 +55,8 @@ class FakeNode : public node::Node, public NodeScript {
   node::CheckpointComparison comparison;
   FakeDecisions decided;
   std::vector<std::string> text{"It ", "works."};  // written by generate()
+  std::vector<node::TextPiece> pieces;             // written after it
+  node::GenerateRequest generated;                 // the newest request; to be read once it is done
   std::vector<node::SessionSensors> reports() const;
 
   // ---- Node ----
@@ -80,7 +82,7 @@ class FakeNode : public node::Node, public NodeScript {
                                               const std::string& path) override;
   Expected<node::CommandId> import_checkpoint(const std::string& path) override;
   Expected<node::CommandId> generate(const node::GenerateRequest& request,
-                                     std::function<void(std::string)> on_text) override;
+                                     node::TextHandler on_text) override;
   // A held command is done with Cancelled.
   Expected<void> cancel(node::CommandId id) override;
   Expected<node::CommandId> set_setting(const std::string& name, const std::string& value) override;

@@ -68,13 +68,13 @@ void NodeScript::progress(node::CommandId id, const std::string& activity, std::
 }
 
 void NodeScript::say(node::CommandId id, const std::string& piece) {
-  std::function<void(std::string)> on_text;
+  node::TextHandler on_text;
   {
     std::lock_guard lock(mutex_);
     for (const Held& command : held_)
       if (command.id == id) on_text = command.on_text;
   }
-  if (on_text) on_text(piece);
+  if (on_text) on_text({piece, {}, false});
 }
 
 void NodeScript::finish(node::CommandId id, Expected<node::CommandResult> outcome) {
@@ -118,7 +118,7 @@ void NodeScript::fail_queries(Error error) {
 }
 
 Expected<node::CommandId> NodeScript::accept(std::string text, std::function<void(node::Snapshot&)> change,
-                                             Effect effect, std::function<void(std::string)> on_text) {
+                                             Effect effect, node::TextHandler on_text) {
   node::CommandId id = 0;
   {
     std::lock_guard lock(mutex_);

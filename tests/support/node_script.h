@@ -54,7 +54,7 @@ class NodeScript {
   // The effect of a command that is not held; gives its result.
   using Effect = std::function<node::CommandResult()>;
   Expected<node::CommandId> accept(std::string text, std::function<void(node::Snapshot&)> change = {},
-                                   Effect effect = {}, std::function<void(std::string)> on_text = {});
+                                   Effect effect = {}, node::TextHandler on_text = {});
   template <class T>
   Expected<void> answer(std::string name, node::Reply<T> reply, Expected<T> value);
   std::shared_ptr<const node::Snapshot> published() const;
@@ -65,7 +65,7 @@ class NodeScript {
   struct Held {
     node::CommandId id = 0;
     std::string text;
-    std::function<void(std::string)> on_text;
+    node::TextHandler on_text;
   };
 
   mutable std::mutex mutex_;

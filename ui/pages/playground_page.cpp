@@ -228,7 +228,7 @@ void PlaygroundPage::send() {
   ticket_ = bridge().run(
       this,
       [request, inbox = inbox_](node::Node& node) {
-        return node.generate(request, [inbox](const std::string& piece) { inbox->put(piece); });
+        return node.generate(request, [inbox](const node::TextPiece& piece) { inbox->put(piece.text); });
       },
       [this](const Expected<node::CommandResult>& result) { finish(result); });
   show_busy(true);

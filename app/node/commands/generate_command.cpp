@@ -15,6 +15,7 @@ namespace {
 struct GenerateFlags {
   engine::GenerateOptions options;
   bool stream = false;
+  std::vector<std::pair<std::int32_t, float>> biases;
   std::optional<std::uint64_t> seed;
   std::shared_ptr<SettingFlags> settings = std::make_shared<SettingFlags>();
 };
@@ -33,6 +34,7 @@ void report(const engine::Generation& result, const engine::SessionInfo& info, c
                             {"tokens", result.tokens},
                             {"prompt_tokens", result.prompt_tokens},
                             {"finish", result.ended     ? "end"
+                                       : result.at_stop ? "stop sequence"
                                        : result.stopped ? "stopped"
                                                         : "length"},
                             {"seed", flags.options.seed},
@@ -62,6 +64,11 @@ Expected<void> generate_in_core(CoreClient& client, const GenerateFlags& flags, 
   request.temperature = static_cast<double>(flags.options.sampling.temperature);
   request.top_k = flags.options.sampling.top_k;
   request.top_p = static_cast<double>(flags.options.sampling.top_p);
+  request.min_p = static_cast<double>(flags.options.sampling.min_p);
+  request.repetition_penalty = static_cast<double>(flags.options.sampling.repetition_penalty);
+  request.stop = flags.options.stop;
+  for (const compute::LogitBias& entry : flags.options.sampling.logit_bias)
+    request.logit_bias.push_back({static_cast<std::uint32_t>(entry.token), static_cast<double>(entry.bias)});
   request.seed = flags.seed.value_or(random_seed(context.entropy));
   Output& output = context.output;
   const bool stream = flags.stream || output.live();
@@ -81,9 +88,9 @@ Expected<void> generate_in_core(CoreClient& client, const GenerateFlags& flags, 
   NS_ASSIGN_OR_RETURN(const node::CommandResult outcome,
                       client.run(
                           [&](node::Node& node) {
-                            return node.generate(request, [inbox](const std::string& piece) {
+                            return node.generate(request, [inbox](const node::TextPiece& piece) {
                               const std::lock_guard lock(inbox->mutex);
-                              inbox->waiting += piece;
+                              inbox->waiting += piece.text;
                             });
                           },
                           "generate", show));
@@ -109,7 +116,8 @@ Expected<void> run_generate(GenerateFlags flags, CommandContext& context) {
     NS_ASSIGN_OR_RETURN(flags.options.prompt,
                         platform::read_standard_input(engine::max_prompt_bytes, context.stop));
   }
-  NS_RETURN_IF_ERROR(compute::validate(flags.options.sampling));
+  for (const auto& [token, bias] : flags.biases) flags.options.sampling.logit_bias.push_back({token, bias});
+  NS_RETURN_IF_ERROR(engine::check(flags.options));
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::find(context));
   if (client) return generate_in_core(*client, flags, context);
   NS_ASSIGN_OR_RETURN(const OpenedDirectory opened,
@@ -126,12 +134,12 @@ Expected<void> run_generate(GenerateFlags flags, CommandContext& context) {
   Output& output = context.output;
   const bool stream = flags.stream || output.live();
   if (stream && output.json()) {
-    flags.options.on_text = [&output](std::string_view piece) {
-      output.json_line({{"piece", std::string(piece)}});
+    flags.options.on_piece = [&output](const engine::WrittenPiece& piece) {
+      output.json_line({{"piece", std::string(piece.text)}});
     };
   } else if (stream) {
     output.raw(flags.options.prompt);
-    flags.options.on_text = [&output](std::string_view piece) { output.raw(piece); };
+    flags.options.on_piece = [&output](const engine::WrittenPiece& piece) { output.raw(piece.text); };
   }
   NS_ASSIGN_OR_RETURN(const engine::Generation result,
                       engine::generate(*session, context.clock, flags.options));
@@ -171,6 +179,21 @@ void add_generate_command(CLI::App& root, CommandContext& context) {
       .add_option("--top-p", flags->options.sampling.top_p,
                   "sample from the most likely tokens with total probability p (default 1)")
       ->type_name("X");
+  command
+      .add_option("--min-p", flags->options.sampling.min_p,
+                  "sample from tokens at least this fraction as likely as the likeliest; 0 = all (default 0)")
+      ->type_name("X");
+  command
+      .add_option("--repetition-penalty", flags->options.sampling.repetition_penalty,
+                  "make tokens less likely that the text already has; 1 = off (default 1)")
+      ->type_name("X");
+  command
+      .add_option("--logit-bias", flags->biases,
+                  "add this to the logit of a token, -100 to 100; may be repeated")
+      ->type_name("ID BIAS");
+  command.add_option("--stop", flags->options.stop, "end the text before this sequence; may be repeated")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
   command.add_flag("--stream", flags->stream, "print the text while it is generated (default on a terminal)");
   add_setting_flags(command, flags->settings,
                     {config::Setting::CpuThreads, config::Setting::MemoryLimit, config::Setting::Device,

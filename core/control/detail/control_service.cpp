@@ -100,7 +100,7 @@ class ControlService final : public wire::Control::Service {
     const Place place(calls_, options_.limits.calls);
     if (const auto allowed = check_call(*context, Scope::Steer, place); !allowed.ok())
       return to_status(allowed.error());
-    const auto id = dispatch(node_, *request, [](const std::string&) {});
+    const auto id = dispatch(node_, *request, {});
     if (!id.ok()) return to_status(id.error());
     while (true) {
       const bool stopping = hub_.stopping();
@@ -124,7 +124,8 @@ class ControlService final : public wire::Control::Service {
     if (const auto allowed = check_call(*context, Scope::Steer, place); !allowed.ok())
       return to_status(allowed.error());
     const auto feed = std::make_shared<EventHub::Feed>();
-    const auto id = dispatch(node_, *request, [feed](const std::string& piece) { feed->add_text(piece); });
+    const auto id =
+        dispatch(node_, *request, [feed](node::TextPiece piece) { feed->add_piece(std::move(piece)); });
     if (!id.ok()) return to_status(id.error());
     hub_.follow(feed, *id);
     Status status = tell(*context, *id, *feed, writer);
@@ -315,6 +316,11 @@ class ControlService final : public wire::Control::Service {
       wire::CommandUpdate update;
       if (!batch.text.empty()) {
         update.set_text(std::move(batch.text));
+        if (!writer->Write(update)) return Status::CANCELLED;
+      }
+      for (const node::TextPiece& piece : batch.pieces) {
+        update.mutable_piece()->Clear();
+        encode(piece, update.mutable_piece());
         if (!writer->Write(update)) return Status::CANCELLED;
       }
       if (batch.progress && !batch.done) {

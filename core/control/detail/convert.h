@@ -67,6 +67,8 @@ void encode(const node::PrunePolicy& from, wire::PrunePolicy* to);
 node::PrunePolicy decode(const wire::PrunePolicy& from);
 void encode(const node::GenerateRequest& from, wire::Generate* to);
 node::GenerateRequest decode(const wire::Generate& from);
+void encode(const node::TextPiece& from, wire::TextPiece* to);
+node::TextPiece decode(const wire::TextPiece& from);
 void encode(const node::SessionSensors& from, wire::SessionReport* to);
 node::SessionSensors decode(const wire::SessionReport& from);
 void encode(const node::CommandProgress& from, wire::CommandProgress* to);  // without the id

@@ -100,10 +100,69 @@ void encode(const node::GenerateRequest& from, wire::Generate* to) {
   to->set_top_k(from.top_k);
   to->set_top_p(from.top_p);
   to->set_seed(from.seed);
+  to->set_min_p(from.min_p);
+  to->set_repetition_penalty(from.repetition_penalty);
+  for (const node::TokenBias& entry : from.logit_bias) {
+    wire::TokenBias* sent = to->add_logit_bias();
+    sent->set_token(entry.token);
+    sent->set_bias(entry.bias);
+  }
+  for (const std::string& stop : from.stop) to->add_stop(stop);
+  if (from.logprobs) to->set_logprobs(*from.logprobs);
+  to->mutable_prompt_token()->Add(from.prompt_tokens.begin(), from.prompt_tokens.end());
+  to->set_echo(from.echo);
+  to->set_whole_prompt(from.whole_prompt);
 }
 
 node::GenerateRequest decode(const wire::Generate& from) {
-  return {from.prompt(), from.max_tokens(), from.temperature(), from.top_k(), from.top_p(), from.seed()};
+  node::GenerateRequest to;
+  to.prompt = from.prompt();
+  to.max_tokens = from.max_tokens();
+  to.temperature = from.temperature();
+  to.top_k = from.top_k();
+  to.top_p = from.top_p();
+  to.seed = from.seed();
+  to.min_p = from.min_p();
+  if (from.has_repetition_penalty()) to.repetition_penalty = from.repetition_penalty();
+  for (const wire::TokenBias& entry : from.logit_bias())
+    to.logit_bias.push_back({entry.token(), entry.bias()});
+  to.stop.assign(from.stop().begin(), from.stop().end());
+  if (from.has_logprobs()) to.logprobs = from.logprobs();
+  to.prompt_tokens.assign(from.prompt_token().begin(), from.prompt_token().end());
+  to.echo = from.echo();
+  to.whole_prompt = from.whole_prompt();
+  return to;
+}
+
+void encode(const node::TextPiece& from, wire::TextPiece* to) {
+  to->set_text(from.text);
+  to->set_of_prompt(from.of_prompt);
+  for (const node::GeneratedToken& token : from.tokens) {
+    wire::GeneratedToken* sent = to->add_token();
+    sent->set_token(token.token);
+    sent->set_text(token.text);
+    if (token.logprob) sent->set_logprob(*token.logprob);
+    for (const node::LikelyToken& likely : token.top) {
+      wire::LikelyToken* top = sent->add_top();
+      top->set_token(likely.token);
+      top->set_text(likely.text);
+      top->set_logprob(likely.logprob);
+    }
+  }
+}
+
+node::TextPiece decode(const wire::TextPiece& from) {
+  node::TextPiece to;
+  to.text = from.text();
+  to.of_prompt = from.of_prompt();
+  for (const wire::GeneratedToken& token : from.token()) {
+    node::GeneratedToken got{token.token(), token.text(), std::nullopt, {}};
+    if (token.has_logprob()) got.logprob = token.logprob();
+    for (const wire::LikelyToken& likely : token.top())
+      got.top.push_back({likely.token(), likely.text(), likely.logprob()});
+    to.tokens.push_back(std::move(got));
+  }
+  return to;
 }
 
 void encode(const node::SessionSensors& from, wire::SessionReport* to) {

@@ -16,7 +16,7 @@ std::chrono::seconds bounded(std::uint64_t seconds) {
 }  // namespace
 
 Expected<node::CommandId> dispatch(node::Node& node, const v1::CommandRequest& request,
-                                   std::function<void(std::string)> on_text) {
+                                   node::TextHandler on_text) {
   using Kind = v1::CommandRequest;
   switch (request.command_case()) {
     case Kind::kStartTraining:

@@ -11,6 +11,6 @@ namespace neuroshard::control::detail {
 
 // The node's id of it, or why it was refused. on_text: what a generate() writes.
 Expected<node::CommandId> dispatch(node::Node& node, const v1::CommandRequest& request,
-                                   std::function<void(std::string)> on_text);
+                                   node::TextHandler on_text);
 
 }  // namespace neuroshard::control::detail

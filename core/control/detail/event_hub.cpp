@@ -68,16 +68,21 @@ void EventHub::Feed::add(const node::Event& event) {
   changed_.notify_all();
 }
 
-void EventHub::Feed::add_text(const std::string& piece) {
+void EventHub::Feed::add_piece(node::TextPiece piece) {
   const std::lock_guard lock(mutex_);
-  waiting_.text += piece;  // bounded by what a generate() may write
+  // Both are bounded by what a generate() may write.
+  if (piece.tokens.empty() && !piece.of_prompt && waiting_.pieces.empty())
+    waiting_.text += piece.text;
+  else
+    waiting_.pieces.push_back(std::move(piece));
   changed_.notify_all();
 }
 
 EventHub::Feed::Batch EventHub::Feed::wait_and_take(Duration limit) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, limit,
-                    [this] { return waiting_.done || waiting_.progress || !waiting_.text.empty(); });
+  changed_.wait_for(lock, limit, [this] {
+    return waiting_.done || waiting_.progress || !waiting_.text.empty() || !waiting_.pieces.empty();
+  });
   return std::exchange(waiting_, {});
 }
 

@@ -56,11 +56,12 @@ class EventHub {
   class Feed {
    public:
     struct Batch {
-      std::string text;                               // since the last take
+      std::string text;                               // since the last take, of pieces without tokens
+      std::vector<node::TextPiece> pieces;            // and of a text that has log-probabilities or an echo
       std::optional<node::CommandProgress> progress;  // the newest
       std::optional<node::CommandDone> done;          // the last batch has it
     };
-    void add_text(const std::string& piece);
+    void add_piece(node::TextPiece piece);
     // Returns when there is something to take, or after `limit`.
     Batch wait_and_take(Duration limit);
 

@@ -77,8 +77,7 @@ Expected<node::CommandId> RemoteCommands::send(const v1::CommandRequest& request
 // Its methods run on gRPC's threads, one at a time.
 class RemoteCommands::RunCall final : public grpc::ClientReadReactor<v1::CommandUpdate> {
  public:
-  RunCall(RemoteCommands& owner, std::shared_ptr<const RemoteLink> link,
-          std::function<void(std::string)> on_text)
+  RunCall(RemoteCommands& owner, std::shared_ptr<const RemoteLink> link, node::TextHandler on_text)
       : owner_(owner), link_(std::move(link)), on_text_(std::move(on_text)) {
     link_->sign(&context);
   }
@@ -104,7 +103,10 @@ class RemoteCommands::RunCall final : public grpc::ClientReadReactor<v1::Command
         break;
       }
       case v1::CommandUpdate::kText:
-        if (on_text_) on_text_(update_.text());
+        if (on_text_) on_text_({update_.text(), {}, false});
+        break;
+      case v1::CommandUpdate::kPiece:
+        if (on_text_) on_text_(decode(update_.piece()));
         break;
       case v1::CommandUpdate::kDone:
         reply_.Swap(update_.mutable_done());
@@ -144,7 +146,7 @@ class RemoteCommands::RunCall final : public grpc::ClientReadReactor<v1::Command
 
   RemoteCommands& owner_;
   std::shared_ptr<const RemoteLink> link_;
-  std::function<void(std::string)> on_text_;
+  node::TextHandler on_text_;
   node::CommandId id_ = 0;
   v1::CommandUpdate update_;
   v1::CommandReply reply_;
@@ -153,8 +155,7 @@ class RemoteCommands::RunCall final : public grpc::ClientReadReactor<v1::Command
   bool cancel_wanted_ = false;
 };
 
-Expected<node::CommandId> RemoteCommands::run(const v1::CommandRequest& request,
-                                              std::function<void(std::string)> on_text) {
+Expected<node::CommandId> RemoteCommands::run(const v1::CommandRequest& request, node::TextHandler on_text) {
   NS_ASSIGN_OR_RETURN(auto link, session_.link());
   NS_RETURN_IF_ERROR(check_length(request));
   auto call = std::make_shared<RunCall>(*this, std::move(link), std::move(on_text));

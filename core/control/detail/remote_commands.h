@@ -23,8 +23,7 @@ class RemoteCommands {
   // commands are under way, Cancelled if the node ends.
   Expected<node::CommandId> send(const v1::CommandRequest& request);  // answered once
   // Reports progress on its way. on_text may be null; it runs on a thread of gRPC's.
-  Expected<node::CommandId> run(const v1::CommandRequest& request,
-                                std::function<void(std::string)> on_text = {});
+  Expected<node::CommandId> run(const v1::CommandRequest& request, node::TextHandler on_text = {});
   // Asks the core to end a command of run() early; other ids are ignored.
   Expected<void> cancel(node::CommandId id);
 

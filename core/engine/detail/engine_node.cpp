@@ -229,7 +229,7 @@ Expected<node::CommandId> EngineNode::import_checkpoint(const std::string& path)
 }
 
 Expected<node::CommandId> EngineNode::generate(const node::GenerateRequest& request,
-                                               std::function<void(std::string)> on_text) {
+                                               node::TextHandler on_text) {
   return text_.generate(request, std::move(on_text));
 }
 

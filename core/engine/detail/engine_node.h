@@ -60,7 +60,7 @@ class EngineNode final : public Engine {
                                               const std::string& path) override;
   Expected<node::CommandId> import_checkpoint(const std::string& path) override;
   Expected<node::CommandId> generate(const node::GenerateRequest& request,
-                                     std::function<void(std::string)> on_text) override;
+                                     node::TextHandler on_text) override;
   Expected<void> cancel(node::CommandId id) override;
   Expected<node::CommandId> set_setting(const std::string& name, const std::string& value) override;
   Expected<node::CommandId> request_shutdown() override;

@@ -15,6 +15,7 @@ constexpr Duration turn_beside_training = std::chrono::seconds(2);
 constexpr Duration turn_alone = std::chrono::seconds(1);  // then other commands may run
 constexpr Duration model_kept = std::chrono::seconds(60);
 constexpr std::size_t max_texts = 4;
+constexpr std::uint32_t no_token = 0x7fff'ffff;  // of no vocabulary
 
 Expected<GenerateOptions> options_of(const node::GenerateRequest& request) {
   const auto refuse = [](std::string text) {
@@ -24,19 +25,81 @@ Expected<GenerateOptions> options_of(const node::GenerateRequest& request) {
     return refuse(fmt::format("the prompt has {} bytes; at most {} are read", request.prompt.size(),
                               node::max_prompt_bytes));
   }
-  if (request.max_tokens < 1 || request.max_tokens > node::max_generated_tokens) {
+  if (request.prompt_tokens.size() > node::max_prompt_tokens) {
+    return refuse(fmt::format("the prompt has {} tokens; at most {} are read", request.prompt_tokens.size(),
+                              node::max_prompt_tokens));
+  }
+  if (request.max_tokens > node::max_generated_tokens) {
     return refuse(fmt::format("{} tokens are asked for; ask for 1 to {}", request.max_tokens,
                               node::max_generated_tokens));
   }
   GenerateOptions options;
   options.prompt = request.prompt;
+  options.prompt_tokens = request.prompt_tokens;
   options.max_tokens = request.max_tokens;
+  options.stop = request.stop;
+  options.logprobs = request.logprobs;
+  options.echo = request.echo;
+  options.whole_prompt = request.whole_prompt;
   options.sampling = {.temperature = static_cast<float>(request.temperature),
                       .top_k = request.top_k,
-                      .top_p = static_cast<float>(request.top_p)};
-  NS_RETURN_IF_ERROR(compute::validate(options.sampling));
+                      .top_p = static_cast<float>(request.top_p),
+                      .min_p = static_cast<float>(request.min_p),
+                      .repetition_penalty = static_cast<float>(request.repetition_penalty)};
+  for (const node::TokenBias& entry : request.logit_bias) {
+    options.sampling.logit_bias.push_back(
+        {static_cast<std::int32_t>(std::min<std::uint32_t>(entry.token, no_token)),
+         static_cast<float>(entry.bias)});
+  }
+  NS_RETURN_IF_ERROR(check(options));
   return options;
 }
+
+// The pieces of one text on their way to the caller: valid UTF-8, for any bytes that the model generates.
+class PieceStream {
+ public:
+  explicit PieceStream(node::TextHandler on_text) : on_text_(std::move(on_text)) {}
+
+  void add(const WrittenPiece& piece, const data::Tokenizer* tokenizer) {
+    if (!piece.of_prompt && of_prompt_) send_rest();  // of the prompt
+    of_prompt_ = piece.of_prompt;
+    node::TextPiece sent;
+    sent.text = utf8_.add(piece.text);
+    sent.of_prompt = piece.of_prompt;
+    for (const WrittenToken& token : piece.tokens) sent.tokens.push_back(to_node(token, *tokenizer));
+    send(std::move(sent));
+  }
+  // The bytes of an incomplete character.
+  void send_rest() {
+    node::TextPiece sent;
+    sent.text = utf8_.finish();
+    sent.of_prompt = of_prompt_;
+    send(std::move(sent));
+  }
+
+ private:
+  static std::string text_of(std::int32_t token, const data::Tokenizer& tokenizer) {
+    return std::string(as_text(tokenizer.token_bytes(static_cast<data::TokenId>(token))));
+  }
+  static node::GeneratedToken to_node(const WrittenToken& from, const data::Tokenizer& tokenizer) {
+    node::GeneratedToken to;
+    to.token = static_cast<std::uint32_t>(from.token);
+    to.text = text_of(from.token, tokenizer);
+    if (!from.logprobs) return to;
+    to.logprob = from.logprobs->chosen;
+    for (const compute::TokenLogprob& likely : from.logprobs->top)
+      to.top.push_back(
+          {static_cast<std::uint32_t>(likely.token), text_of(likely.token, tokenizer), likely.logprob});
+    return to;
+  }
+  void send(node::TextPiece piece) {
+    if (on_text_ && (!piece.text.empty() || !piece.tokens.empty())) on_text_(std::move(piece));
+  }
+
+  const node::TextHandler on_text_;
+  Utf8Stream utf8_;
+  bool of_prompt_ = false;
+};
 
 }  // namespace
 
@@ -45,7 +108,7 @@ TextGeneration::TextGeneration(const EngineContext& context, SessionHost& host,
     : context_(context), host_(host), training_(training) {}
 
 Expected<node::CommandId> TextGeneration::generate(const node::GenerateRequest& request,
-                                                   std::function<void(std::string)> on_text) {
+                                                   node::TextHandler on_text) {
   if (context_.options.safe_mode) {
     return make_error(ErrorCode::Unavailable,
                       "safe mode: nothing is computed; start the core without --safe to generate text");
@@ -55,16 +118,9 @@ Expected<node::CommandId> TextGeneration::generate(const node::GenerateRequest& 
   if (options.seed == 0) {
     options.seed = static_cast<std::uint64_t>(context_.services.clock.wall_now().time_since_epoch().count());
   }
-  // Sends only valid UTF-8, for any bytes that the model generates.
-  const auto stream = std::make_shared<Utf8Stream>();
-  options.on_text = [stream, on_text](std::string_view piece) {
-    const std::string text = stream->add(piece);
-    if (on_text && !text.empty()) on_text(text);
-  };
-  const auto finish = [stream, on_text] {
-    const std::string rest = stream->finish();
-    if (on_text && !rest.empty()) on_text(rest);
-  };
+  const auto stream = std::make_shared<PieceStream>(std::move(on_text));
+  options.on_piece = [this, stream](const WrittenPiece& piece) { stream->add(piece, tokenizer_); };
+  const auto finish = [stream] { stream->send_rest(); };
   return context_.commands.accept([this, options = std::move(options), finish](node::CommandId id) mutable {
     if (texts_.size() >= max_texts) {
       return context_.commands.done(
@@ -113,6 +169,7 @@ Expected<bool> TextGeneration::write_until(Text& text, const CancelToken& interr
     return session.error();
   }
   text.step = (*session)->steps_done();
+  tokenizer_ = &(*session)->tokenizer();
   const Clock& clock = context_.services.clock;
   const MonotonicTime end = clock.monotonic_now() + length;
   const auto complete = text.writer.write(
@@ -148,7 +205,10 @@ void TextGeneration::finish(const Text& text, const Expected<bool>& complete) {
   result.tokens = written.tokens;
   result.prompt_seconds = written.prompt_seconds;
   result.seconds = written.seconds;
-  result.stopped_by = written.stopped ? "cancelled" : written.ended ? "end of text" : "length";
+  result.stopped_by = written.stopped   ? "cancelled"
+                      : written.ended   ? "end of text"
+                      : written.at_stop ? "stop sequence"
+                                        : "length";
   result.step = text.step;
   std::optional<Error> error;
   if (written.stopped) error = make_error(ErrorCode::Cancelled, "the generation was stopped");

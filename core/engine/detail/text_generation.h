@@ -25,8 +25,7 @@ class TextGeneration {
  public:
   TextGeneration(const EngineContext& context, SessionHost& host, const TrainingController& training);
 
-  Expected<node::CommandId> generate(const node::GenerateRequest& request,
-                                     std::function<void(std::string)> on_text);
+  Expected<node::CommandId> generate(const node::GenerateRequest& request, node::TextHandler on_text);
 
   // Sources of jobs: the next turn of a text, and closing a model that no text has used for a minute.
   bool start_next_turn();
@@ -60,8 +59,9 @@ class TextGeneration {
   const EngineContext& context_;
   SessionHost& host_;
   const TrainingController& training_;
-  std::deque<std::shared_ptr<Text>> texts_;  // in turn
-  bool had_turn_ = false;                    // a training step is next
+  std::deque<std::shared_ptr<Text>> texts_;     // in turn
+  bool had_turn_ = false;                       // a training step is next
+  const data::Tokenizer* tokenizer_ = nullptr;  // compute thread: of the turn that runs
   // The model without training. The training's model may have taken its memory since.
   bool has_model_ = false;
   bool drop_model_ = false;  // no text has used it for a minute

@@ -84,6 +84,56 @@ class TestSampling : public QObject {
     QCOMPARE(histogram(logits_, options_of(1, 2, 0.99f)).size(), std::size_t{2});  // over what top-k left
   }
 
+  void min_p_keeps_what_is_likely_enough() {
+    // The likeliest has 0.5: at 0.5 of it, 0.25, the tokens with 0.5 and 0.3 are left.
+    for (const std::uint32_t top_k : {0u, 3u}) {
+      SamplingOptions options = options_of(1, top_k);
+      options.min_p = 0.5f;
+      const auto counts = histogram(logits_, options);
+      QCOMPARE(counts.size(), std::size_t{2});
+      QVERIFY(std::abs(share(counts, 2) - 0.5 / 0.8) < 0.015);
+      options.min_p = 1;
+      QCOMPARE(share(histogram(logits_, options), 2), 1.0);
+      options.min_p = 0.05f;  // 0.025: no token is less likely
+      QCOMPARE(histogram(logits_, options).size(), top_k == 0 ? std::size_t{4} : std::size_t{3});
+    }
+    SamplingOptions both = options_of(1, 0, 0.6f);  // top-p leaves two, min-p one of them
+    both.min_p = 0.7f;
+    QCOMPARE(histogram(logits_, both).size(), std::size_t{1});
+  }
+
+  void penalty_and_bias_change_the_logits() {
+    SamplingOptions options;
+    options.repetition_penalty = 2;
+    options.logit_bias = {{0, -1.5f}, {3, 4.0f}, {9, 1.0f}};  // there is no token 9
+    std::vector<float> logits{3, 2, -2, 1};
+    adjust_logits(Span<float>(logits), options, {true, false, true});
+    const std::vector<float> expected{0, 2, -4, 5};
+    QCOMPARE(logits, expected);
+    std::vector<float> same{3, -2};
+    adjust_logits(Span<float>(same), SamplingOptions{}, {true, true});
+    const std::vector<float> unchanged{3, -2};
+    QCOMPARE(same, unchanged);
+  }
+
+  void log_probabilities_are_those_of_the_softmax() {
+    const auto of = [&](std::int32_t token, std::uint32_t count, std::uint32_t vocabulary) {
+      return log_probabilities(Span<const float>(logits_), token, count, vocabulary);
+    };
+    const Logprobs two = of(1, 2, 4);
+    QVERIFY(std::abs(two.chosen - std::log(0.05)) < 1e-6);
+    QCOMPARE(two.top.size(), std::size_t{2});
+    QCOMPARE(two.top[0].token, 2);
+    QVERIFY(std::abs(two.top[0].logprob - std::log(0.5)) < 1e-6);
+    QCOMPARE(two.top[1].token, 0);
+    QVERIFY(of(1, 0, 4).top.empty());
+    QCOMPARE(of(1, 20, 4).top.size(), std::size_t{4});
+    QCOMPARE(of(1, 1, 2).top[0].token, 0);  // of the first two tokens
+    const std::vector<float> none{0.0f, -std::numeric_limits<float>::infinity()};
+    QVERIFY(std::isinf(log_probabilities(Span<const float>(none), 1, 0, 2).chosen));
+    QCOMPARE(log_probabilities(Span<const float>(none), 0, 0, 2).chosen, 0.0);
+  }
+
   void a_seed_repeats_the_choices() {
     const auto run = [&](std::uint64_t seed) {
       Rng rng(seed);
@@ -171,6 +221,17 @@ class TestSampling : public QObject {
     QVERIFY(message(options_of(1, 0, 0)).find("top-p") != std::string::npos);
     QVERIFY(message(options_of(1, 0, 1.5f)).find("top-p") != std::string::npos);
     QVERIFY(message(options_of(1)).empty());
+    SamplingOptions bad = options_of(1);
+    bad.min_p = 1.5f;
+    QVERIFY(message(bad).find("min-p") != std::string::npos);
+    bad = options_of(1);
+    bad.repetition_penalty = 0;
+    QVERIFY(message(bad).find("repetition penalty") != std::string::npos);
+    bad = options_of(1);
+    bad.logit_bias = {{7, 101.0f}};
+    QVERIFY(message(bad).find("token 7") != std::string::npos);
+    bad.logit_bias.assign(max_logit_biases + 1, {1, 1.0f});
+    QVERIFY(message(bad).find("301") != std::string::npos);
   }
 };
 

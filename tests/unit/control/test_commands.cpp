@@ -27,6 +27,7 @@ class TestControlCommands : public QObject {
   }
   void progress_and_result_belong_to_their_command();
   void text_comes_in_pieces_and_before_the_outcome();
+  void requests_and_pieces_of_text_arrive_whole();
   void cancel_reaches_the_core();
   void a_reader_that_goes_away_cancels_its_text_and_nothing_else();
   void what_commands_carry_arrives();
@@ -75,9 +76,9 @@ void TestControlCommands::text_comes_in_pieces_and_before_the_outcome() {
   const Events events(*remote_);
   std::mutex mutex;
   std::string text;
-  const auto add = [&](const std::string& piece) {
+  const auto add = [&](const node::TextPiece& piece) {
     std::lock_guard lock(mutex);
-    text += piece;
+    text += piece.text;
   };
   const auto seen = [&] {
     std::lock_guard lock(mutex);
@@ -105,6 +106,42 @@ void TestControlCommands::text_comes_in_pieces_and_before_the_outcome() {
   node.finish_commands();
   const auto longest = remote_->generate(request, add);
   QVERIFY(!events.done(*longest)->error);
+}
+
+void TestControlCommands::requests_and_pieces_of_text_arrive_whole() {
+  testing::FakeNode& node = fixture_->node;
+  node.text.clear();
+  node.pieces = {{"On", {{79, "On", std::nullopt, {}}}, true},
+                 {"ce", {{99, "c\xFF", -0.5, {{7, "x", -0.25}, {2, "", -3}}}, {101, "e", -1, {}}}, false}};
+  const Events events(*remote_);
+  std::mutex mutex;
+  std::vector<node::TextPiece> seen;
+  node::GenerateRequest request;
+  request.prompt_tokens = {1, 70'000};
+  request.min_p = 0.1;
+  request.repetition_penalty = 1.5;
+  request.logit_bias = {{3, -2.5}};
+  request.stop = {"a", "\n\n"};
+  request.logprobs = 0;
+  request.echo = request.whole_prompt = true;
+  const auto id = remote_->generate(request, [&](const node::TextPiece& piece) {
+    std::lock_guard lock(mutex);
+    seen.push_back(piece);
+  });
+  QVERIFY(!events.done(*id)->error);
+  const node::GenerateRequest& got = node.generated;
+  QCOMPARE(got.prompt_tokens, request.prompt_tokens);
+  QCOMPARE(got.stop, request.stop);
+  QVERIFY(got.min_p == 0.1 && got.repetition_penalty == 1.5 && got.logprobs == 0u && got.echo &&
+          got.whole_prompt);
+  QVERIFY(got.logit_bias.size() == 1 && got.logit_bias[0].token == 3 && got.logit_bias[0].bias == -2.5);
+  std::lock_guard lock(mutex);
+  QCOMPARE(seen.size(), std::size_t{2});
+  QVERIFY(seen[0].of_prompt && seen[0].text == "On" && !seen[0].tokens.at(0).logprob);
+  const node::GeneratedToken& token = seen[1].tokens.at(0);
+  QVERIFY(!seen[1].of_prompt && token.token == 99 && token.text == "c\xFF" && token.logprob == -0.5);
+  QVERIFY(token.top.size() == 2 && token.top[1].token == 2 && token.top[1].logprob == -3);
+  QCOMPARE(seen[1].tokens.size(), std::size_t{2});
 }
 
 void TestControlCommands::cancel_reaches_the_core() {

@@ -36,9 +36,9 @@ void TestCommands::text_beside_training_and_without() {
   Core core(remote);
   std::mutex mutex;
   std::string text;
-  const auto collect = [&](const std::string& piece) {
+  const auto collect = [&](const node::TextPiece& piece) {
     std::lock_guard lock(mutex);
-    text += piece;
+    text += piece.text;
   };
   node::GenerateRequest request;
   request.prompt = "the cat ";
@@ -81,7 +81,7 @@ void TestCommands::text_is_cancelled() {
   std::atomic<bool> once{false};
   node::GenerateRequest request;
   request.max_tokens = node::max_generated_tokens;
-  const auto sent = core.node().generate(request, [&](const std::string&) {
+  const auto sent = core.node().generate(request, [&](const node::TextPiece&) {
     if (once.exchange(true)) return;
     QVERIFY(core.node().cancel(known.get()).ok());
     // The core thread answers in order: the cancellation is known when this comes.

@@ -1,6 +1,7 @@
 // The training session with the real compute module on a tiny NeuroLLM: it learns simple text, a kill and a
 // resume give the same losses bit for bit, and the memory limit holds.
 #include <QtTest>
+#include <cmath>
 
 #include "core/data/encoder.h"
 #include "core/engine/generator.h"
@@ -75,6 +76,8 @@ class TestTrainingModel : public QObject {
   void kill_and_resume_repeats_bit_for_bit();
   void same_bits_on_two_nodes();
   void text_longer_than_the_trained_window();
+  void stop_sequences_end_the_text_before_them();
+  void log_probabilities_are_those_of_the_whole_window();
   void rounds_work_on_any_part_of_the_weights();
 };
 
@@ -195,6 +198,100 @@ void TestTrainingModel::text_longer_than_the_trained_window() {
   }
   QVERIFY(generated->ended || generated->tokens == options.max_tokens);
   QCOMPARE(generated->text, expected);
+}
+
+// One letter a token: a sequence of three lies across tokens, wherever it begins.
+void TestTrainingModel::stop_sequences_end_the_text_before_them() {
+  TrainingFixture fixture(network(4, 0));
+  Run run(fixture, "d", true);
+  QVERIFY(run.info.ok());
+  run.steps(30);
+  neuroshard::engine::GenerateOptions options;
+  options.prompt = "the";
+  options.max_tokens = 40;
+  options.seed = 3;
+  options.logprobs = 2;
+  std::string shown;
+  std::vector<neuroshard::engine::WrittenToken> tokens;
+  options.on_piece = [&](const neuroshard::engine::WrittenPiece& piece) {
+    shown += piece.text;
+    tokens.insert(tokens.end(), piece.tokens.begin(), piece.tokens.end());
+  };
+  const auto whole = neuroshard::engine::generate(*run.session, fixture.clock(), options);
+  QVERIFY(whole.ok() && whole->text.size() > 12);
+  QCOMPARE(shown, whole->text);
+  QCOMPARE(tokens.size(), std::size_t{whole->tokens});
+  for (std::size_t at = 1; at < 9; ++at) {
+    const std::string stop = whole->text.substr(at, 3);
+    const std::size_t first = whole->text.find(stop);
+    shown.clear();
+    tokens.clear();
+    options.stop = {"never in a text \x01", stop};
+    const auto cut = neuroshard::engine::generate(*run.session, fixture.clock(), options);
+    QVERIFY(cut.ok() && cut->at_stop && !cut->ended);
+    QCOMPARE(cut->text, whole->text.substr(0, first));
+    QCOMPARE(shown, cut->text);  // nothing of the sequence was shown
+    QVERIFY(cut->tokens < whole->tokens && tokens.size() <= cut->tokens);
+  }
+  options.stop = {"never in a text \x01"};
+  shown.clear();
+  QCOMPARE(neuroshard::engine::generate(*run.session, fixture.clock(), options)->text, whole->text);
+  QCOMPARE(shown, whole->text);  // what may begin a sequence is shown at the end
+  options.stop = {""};
+  QVERIFY(!neuroshard::engine::generate(*run.session, fixture.clock(), options).ok());
+}
+
+// The oracle computes the log-softmax of every position from the whole window without a cache.
+void TestTrainingModel::log_probabilities_are_those_of_the_whole_window() {
+  TrainingFixture fixture(network(4, 0));
+  Run run(fixture, "d", true);
+  QVERIFY(run.info.ok());
+  run.steps(30);
+  neuroshard::engine::GenerateOptions options;
+  options.prompt_tokens = {110, 111, 42, 126, 114, 111};
+  options.max_tokens = 2;
+  options.logprobs = 3;
+  options.echo = true;
+  options.sampling.temperature = 5;  // and a penalty: neither changes what is reported
+  options.sampling.repetition_penalty = 3;
+  std::vector<neuroshard::engine::WrittenToken> tokens;
+  std::vector<bool> of_prompt;
+  options.on_piece = [&](const neuroshard::engine::WrittenPiece& piece) {
+    for (const auto& token : piece.tokens) {
+      tokens.push_back(token);
+      of_prompt.push_back(piece.of_prompt);
+    }
+  };
+  const auto generated = neuroshard::engine::generate(*run.session, fixture.clock(), options);
+  QVERIFY2(generated.ok(), generated.ok() ? "" : generated.error().describe().c_str());
+  QCOMPARE(tokens.size(), options.prompt_tokens.size() + generated->tokens);
+  QVERIFY(!tokens[0].logprobs);
+  std::vector<std::int32_t> window;
+  for (const auto& token : tokens) window.push_back(token.token);
+  neuroshard::compute::MicroBatch batch;
+  batch.batch = 1;
+  batch.sequence = static_cast<std::uint32_t>(window.size());
+  batch.tokens = window.data();
+  const std::uint32_t vocabulary = run.info->shape.vocab;
+  std::vector<float> logits(window.size() * vocabulary);
+  QVERIFY(run.session->stage().logits(batch, logits.data()).ok());
+  for (std::size_t i = 1; i < window.size(); ++i) {
+    QCOMPARE(of_prompt[i], i < options.prompt_tokens.size());
+    const float* const row = logits.data() + (i - 1) * vocabulary;
+    double sum = 0;
+    for (std::uint32_t id = 0; id < vocabulary; ++id) sum += std::exp(double{row[id]});
+    const double expected = double{row[window[i]]} - std::log(sum);
+    QVERIFY(tokens[i].logprobs.has_value());
+    QVERIFY2(std::abs(tokens[i].logprobs->chosen - expected) < 1e-4, qPrintable(QString::number(expected)));
+    QCOMPARE(tokens[i].logprobs->top.size(), std::size_t{3});
+    QVERIFY(tokens[i].logprobs->top[0].logprob >= tokens[i].logprobs->chosen - 1e-9);
+  }
+  options.prompt_tokens.assign(run.info->shape.sequence + 1, 42);
+  QCOMPARE(neuroshard::engine::generate(*run.session, fixture.clock(), options).error().code,
+           neuroshard::ErrorCode::Denied);
+  options.prompt_tokens = {run.info->vocabulary};
+  QCOMPARE(neuroshard::engine::generate(*run.session, fixture.clock(), options).error().code,
+           neuroshard::ErrorCode::InvalidArgument);
 }
 
 // Fragments are cut wherever their length falls, in the middle of a slot or over several.
