@@ -15,6 +15,7 @@ pkg_check_modules(libcurl REQUIRED IMPORTED_TARGET libcurl)            # downloa
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)              # the container of .pt shards
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)       # Unicode categories for the GPT-2 split
 pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)        # genesis serve
+find_package(Boost 1.74 REQUIRED)     # Asio and Beast, headers only: a node's local HTTP server
 pkg_check_modules(protobuf REQUIRED IMPORTED_TARGET protobuf)          # messages between programs and nodes
 pkg_check_modules(grpcpp REQUIRED IMPORTED_TARGET grpc++)              # the control service: calls and streams over TLS
 pkg_check_modules(libsecret IMPORTED_TARGET libsecret-1)               # desktop keychain (optional)

@@ -59,6 +59,9 @@ enum class Setting : std::uint8_t {
   UploadLimit,
   DownloadLimit,
   MonthlyData,
+  Http,
+  HttpPort,
+  HttpKeyFile,
   Count,
 };
 inline constexpr std::size_t setting_count = static_cast<std::size_t>(Setting::Count);

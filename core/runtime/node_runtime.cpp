@@ -7,12 +7,14 @@
 #include "core/engine/machine_sensors.h"
 #include "core/network_module/network_module.h"
 #include "core/platform/process/heap.h"
+#include "core/runtime/api_settings.h"
 #include "core/runtime/chain_rounds.h"
 #include "core/runtime/disk_limits.h"
 #include "core/runtime/event_queue.h"
 #include "core/runtime/exchange_service.h"
 #include "core/runtime/network_service.h"
 #include "core/runtime/sleep_notice.h"
+#include "core/serve/api_server.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -45,6 +47,7 @@ class NodeRuntime::Departure {
 NodeRuntime::NodeRuntime(const RuntimeServices& services) : services_(services) {}
 
 NodeRuntime::~NodeRuntime() {
+  http_.reset();
   control_.reset();
   events_.reset();
   if (rounds_) rounds_->watch(nullptr);
@@ -67,6 +70,7 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
   }
   std::string runtime_directory = std::move(options.runtime_directory);
   std::string system_bus = std::move(options.system_bus);
+  node->listen_for_http(*directory, options.alerts);
   engine::EngineOptions engine = node->engine_options(*directory, std::move(options));
   node->engine_ = engine::Engine::start(std::move(directory),
                                         {services.files, services.clock, services.logger}, std::move(engine));
@@ -74,6 +78,7 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
   node->events_ = std::make_unique<EventQueue>(*node->engine_);
   node->start_sleep_notice(std::move(system_bus));
   node->start_control(std::move(runtime_directory));
+  if (node->http_) node->http_->start(*node->engine_);
   return node;
 }
 
@@ -85,6 +90,18 @@ void NodeRuntime::start_exchange(const config::DataDirectory& directory,
   options.serve = directory.settings().word(config::Setting::ServeFiles) == "on";
   options.interpositions = interpositions;
   files_ = std::make_unique<ExchangeService>(network_->host(), services_, std::move(options));
+}
+
+// Before the engine starts, so that a port that is taken is among the alerts of its start.
+void NodeRuntime::listen_for_http(const config::DataDirectory& directory, std::vector<node::Alert>& alerts) {
+  auto server = open_api_server(directory, services_);
+  if (server.ok()) {
+    http_ = std::move(*server);
+    return;
+  }
+  const std::string message = "The local HTTP server is off: " + server.error().describe();
+  services_.logger.warning("http", message);
+  alerts.push_back({"http", node::Severity::Warning, message, services_.clock.wall_now()});
 }
 
 // The one place where the engine is wired to the other parts.
@@ -149,7 +166,8 @@ void NodeRuntime::start_control(std::string runtime_directory) {
 }
 
 Ready NodeRuntime::ready() const {
-  Ready ready{engine_->snapshot(), std::nullopt};
+  Ready ready{engine_->snapshot(), std::nullopt, {}};
+  if (http_) ready.http = http_->url();
   if (network_) ready.peers = Ready::Peers{network_->host().endpoint(), network_->host().id()};
   return ready;
 }

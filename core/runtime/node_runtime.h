@@ -6,6 +6,7 @@
 //   rounds    outer rounds with other members    null without a network with rounds
 //   engine    training, checkpoints, settings
 //   control   other programs of the user         absent with a warning in the log
+//   http      the local HTTP server              null when it is off; an alert when it can't listen
 //
 // A program starts the node, then gives its thread to run(), which reports events until the node has ended:
 //
@@ -38,6 +39,9 @@ struct EngineOptions;
 struct TrainingServices;
 class TrainingSession;
 }  // namespace neuroshard::engine
+namespace neuroshard::serve {
+class ApiServer;
+}
 namespace neuroshard::storage {
 class DiskBudget;
 }
@@ -75,6 +79,7 @@ struct Ready {
   };
   std::shared_ptr<const node::Snapshot> snapshot;
   std::optional<Peers> peers;  // nothing: the node takes part in no network
+  std::string http;            // address of the local HTTP server; empty: it is off or can't listen
 };
 
 // Ready, then what the node reports. node::Ended is the last one.
@@ -105,6 +110,7 @@ class NodeRuntime {
 
   explicit NodeRuntime(const RuntimeServices& services);
   void start_exchange(const config::DataDirectory& directory, const Interpositions& interpositions);
+  void listen_for_http(const config::DataDirectory& directory, std::vector<node::Alert>& alerts);
   engine::EngineOptions engine_options(const config::DataDirectory& directory, RuntimeOptions options) const;
   void start_sleep_notice(std::string system_bus);
   void start_control(std::string runtime_directory);
@@ -120,6 +126,7 @@ class NodeRuntime {
   std::unique_ptr<node::Node> engine_;
   std::unique_ptr<EventQueue> events_;
   std::unique_ptr<control::Server> control_;
+  std::unique_ptr<serve::ApiServer> http_;
 };
 
 }  // namespace neuroshard::runtime

@@ -34,7 +34,7 @@ TEXT = CODE + (".txt", ".md", ".py", ".sh", ".cmake", ".json", ".proto", ".toml"
 THIRD_PARTY = {
     "spdlog": ["spdlog/"], "sodium": ["sodium.h", "sodium/"], "qrencode": ["qrencode.h"], "libtorrent": ["libtorrent/"], "sqlite3": ["sqlite3.h"], "nlohmann": ["nlohmann/"],
     "curl": ["curl/"], "zip": ["zip.h", "zipconf.h"], "utf8proc": ["utf8proc.h"], "torch": ["torch/", "ATen/", "c10/", "caffe2/"],
-    "dnnl": ["oneapi/dnnl/", "dnnl"], "omp": ["omp.h"], "httplib": ["httplib.h"], "tomlplusplus": ["toml++/"],
+    "dnnl": ["oneapi/dnnl/", "dnnl"], "omp": ["omp.h"], "httplib": ["httplib.h"], "boost": ["boost/"], "tomlplusplus": ["toml++/"],
     "libsecret": ["libsecret/"], "libsystemd": ["systemd/"], "grpc": ["grpc/", "grpcpp/", "google/protobuf/", "proto/"], "cli11": ["CLI/"], "fmt": ["fmt/"],
     "openssl": ["openssl/"], "miniupnpc": ["miniupnpc/"], "cuda": ["cuda", "cublas"],
     "os": ["sys/", "unistd.h", "fcntl.h", "dlfcn.h", "signal.h", "pthread.h", "sched.h", "termios.h", "poll.h", "dirent.h",
@@ -44,7 +44,7 @@ THIRD_PARTY = {
 ISA = ["cpuid.h", "immintrin.h", "x86intrin.h", "arm_neon.h"]  # intrinsics are part of the compiler
 STD_C = {"assert.h", "errno.h", "float.h", "inttypes.h", "limits.h", "math.h", "stdarg.h", "stddef.h", "stdint.h", "stdio.h",
          "stdlib.h", "string.h", "time.h", "locale.h"}
-HEAVY = {"spdlog", "nlohmann", "torch", "curl", "zip", "sqlite3", "tomlplusplus", "httplib", "sodium", "cli11", "grpc",
+HEAVY = {"spdlog", "nlohmann", "torch", "curl", "zip", "sqlite3", "tomlplusplus", "httplib", "boost", "sodium", "cli11", "grpc",
          "libsecret", "libsystemd", "utf8proc", "dnnl", "omp", "fmt", "openssl"}
 APP_THIRD_PARTY = {"cli11", "nlohmann", "fmt", "qrencode"}
 # The parts of core that ui and app/gui may see: the seam and its values; the app also what finds, starts and reaches a core,

@@ -56,6 +56,11 @@ void show_ready(const runtime::Ready& ready, CommandContext& context) {
                                   view.identity.wallet_protected ? "" : " (not protected)"));
   if (view.safe_mode) context.output.line("Safe mode: no training. Restart without --safe to train.");
   if (ready.peers) show_peers(*ready.peers, context);
+  if (!ready.http.empty()) {
+    context.output.json_line({{"http", ready.http}});
+    context.output.line(
+        fmt::format("Local HTTP at {}; its key is in the file of the setting http_key_file", ready.http));
+  }
   if (!view.program.notice.empty()) context.output.note(view.program.notice);
 }
 

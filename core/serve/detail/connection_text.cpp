@@ -1,0 +1,159 @@
+// The part of a connection that answers with generated text.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/serve/detail/connection.h"
+
+namespace neuroshard::serve::detail {
+namespace {
+
+namespace asio = boost::asio;
+
+ApiError text_error(int status, const char* code, std::string message) {
+  ApiError error;
+  error.status = status;
+  if (status >= 429) error.type = status == 429 ? "rate_limit_error" : "server_error";
+  error.code = code;
+  error.message = std::move(message);
+  return error;
+}
+
+}  // namespace
+
+void Connection::handle_text(bool chat) {
+  const std::string& body = parser_->get().body();
+  ParsedRequest parsed = chat ? parse_chat(body) : parse_completion(body);
+  if (!parsed.request) return fail(parsed.error);
+  const auto view = state_.node->snapshot();
+  const std::string model = model_id(*view);
+  if (model.empty()) {
+    const bool starting = view->state == node::RunState::Starting;
+    return fail(text_error(503, "model_not_ready",
+                           starting ? "The model is loading; try again in a moment."
+                                    : "This node has no model yet: train it first."));
+  }
+  if (parsed.request->model != model) {
+    ApiError error = text_error(404, "model_not_found",
+                                fmt::format("The model '{}' does not exist; this node has '{}'.",
+                                            parsed.request->model.substr(0, 100), model));
+    error.param = "model";
+    return fail(error);
+  }
+  texts_.emplace();
+  texts_->request = std::move(*parsed.request);
+  ReplyHead& head = texts_->head;
+  head.chat = chat;
+  const std::int64_t now_ms = to_unix_ms(state_.clock.wall_now());
+  head.id = fmt::format("{}-{:x}{:06x}", chat ? "chatcmpl" : "cmpl", now_ms, state_.next_id++);
+  head.created = now_ms / 1000;
+  head.model = model;
+  head.fingerprint = model_fingerprint(*view);
+  head.logprobs = texts_->request.prompts.front().logprobs.has_value();
+  head.with_usage = texts_->request.stream && texts_->request.include_usage;
+  watch_for_disconnect();
+  next_text();
+}
+
+// Readable without bytes means that the client has closed its side.
+void Connection::watch_for_disconnect() {
+  const std::uint64_t watch = ++watch_;
+  stream_.socket().async_wait(asio::ip::tcp::socket::wait_read,
+                              [self = shared_from_this(), watch](boost::beast::error_code failure) {
+                                if (failure || self->closed_ || self->watch_ != watch || !self->texts_)
+                                  return;
+                                boost::beast::error_code problem;
+                                const std::size_t there = self->stream_.socket().available(problem);
+                                if (problem || there == 0) self->close();
+                              });
+}
+
+void Connection::next_text() {
+  const std::size_t index = texts_->choices.size();
+  texts_->choices.emplace_back();
+  texts_->has_role = false;
+  const auto self = shared_from_this();
+  texts_->ticket = state_.texts->add(
+      std::move(texts_->request.prompts[index]),
+      {[self](node::TextPiece piece) { self->on_piece(std::move(piece)); },
+       [self](const Expected<node::GenerateResult>& result) { self->on_text_done(result); }});
+  if (texts_->ticket != 0) return;
+  on_text_done(
+      make_error(ErrorCode::Exhausted, "Too many texts are waiting already; try again in a moment."));
+}
+
+void Connection::on_piece(node::TextPiece piece) {
+  if (closed_ || !texts_) return;
+  Choice& choice = texts_->choices.back();
+  // The prompt of a chat ends with "Assistant:", so its answer begins with a space.
+  const bool first_text = choice.text.empty() && !texts_->has_role;
+  if (texts_->head.chat && first_text && !piece.text.empty() && piece.text.front() == ' ')
+    piece.text.erase(0, 1);
+  if (!texts_->request.stream) {
+    choice.text += piece.text;
+    for (node::GeneratedToken& token : piece.tokens) choice.tokens.push_back(std::move(token));
+    return;
+  }
+  Choice part;
+  part.text = std::move(piece.text);
+  part.tokens = std::move(piece.tokens);
+  part.characters = choice.characters;
+  choice.characters += characters_of(part.tokens);
+  begin_stream();
+  send(render_event(texts_->head, texts_->choices.size() - 1, part, !texts_->has_role));
+  if (texts_) texts_->has_role = true;
+}
+
+void Connection::on_text_done(const Expected<node::GenerateResult>& result) {
+  if (closed_ || !texts_) return;
+  if (!result.ok()) {
+    const bool full = result.error().code == ErrorCode::Exhausted && texts_->ticket == 0;
+    const ApiError error =
+        full ? text_error(429, "too_many_texts", result.error().message) : api_error(result.error());
+    if (!streaming_) {
+      texts_.reset();
+      return fail(error);
+    }
+    send("data: " + render(error) + "\n\n");
+    return finish_texts();
+  }
+  ++state_.figures.texts;
+  state_.figures.tokens += result->tokens;
+  texts_->usage.prompt_tokens += result->prompt_tokens;
+  texts_->usage.completion_tokens += result->tokens;
+  Choice& choice = texts_->choices.back();
+  choice.finish = finish_reason(result->stopped_by);
+  if (texts_->request.stream) {
+    begin_stream();
+    Choice end;
+    end.finish = choice.finish;
+    send(render_event(texts_->head, texts_->choices.size() - 1, end, !texts_->has_role));
+    if (!texts_) return;  // cut off
+  }
+  if (texts_->choices.size() < texts_->request.prompts.size()) return next_text();
+  if (!texts_->request.stream) {
+    const std::string body = render_whole(texts_->head, texts_->choices, texts_->usage);
+    texts_.reset();
+    return answer(200, "application/json", body);
+  }
+  if (texts_->head.with_usage) send(render_usage_event(texts_->head, texts_->usage));
+  send("data: [DONE]\n\n");
+  finish_texts();
+}
+
+// A stream ends with the connection: its length is not known before.
+void Connection::begin_stream() {
+  if (std::exchange(streaming_, true)) return;
+  keep_alive_ = false;
+  send(
+      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-store\r\n"
+      "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n");
+}
+
+void Connection::finish_texts() {
+  texts_.reset();
+  busy_ = false;
+  write_next();
+}
+
+}  // namespace neuroshard::serve::detail

@@ -1,0 +1,77 @@
+#include "core/serve/text_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace neuroshard::serve {
+
+TextQueue::TextQueue(node::Node& node, Post post) : node_(node), post_(std::move(post)) {
+  subscription_ = node_.subscribe([this](const node::Event& event) {
+    if (const auto* done = std::get_if<node::CommandDone>(&event))
+      post_([this, outcome = *done] { on_done(outcome); });
+  });
+}
+
+std::uint64_t TextQueue::add(node::GenerateRequest request, Handler handler) {
+  if (waiting_.size() >= max_texts_waiting) return 0;
+  const std::uint64_t ticket = next_++;
+  waiting_.push_back({ticket, std::move(request), std::move(handler), 0, false});
+  post_([this] { start_next(); });
+  return ticket;
+}
+
+void TextQueue::cancel(std::uint64_t ticket) {
+  const auto waits = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [ticket](const Text& text) { return text.ticket == ticket; });
+  if (waits != waiting_.end()) {
+    waiting_.erase(waits);
+    return;
+  }
+  const auto runs = running_.find(ticket);
+  if (runs == running_.end() || runs->second.dropped) return;
+  runs->second.dropped = true;  // its place is free when the node has ended it
+  static_cast<void>(node_.cancel(runs->second.command).ok());
+}
+
+void TextQueue::start_next() {
+  while (!waiting_.empty() && running_.size() < max_texts_running) {
+    Text text = std::move(waiting_.front());
+    waiting_.pop_front();
+    start(std::move(text));
+  }
+}
+
+void TextQueue::start(Text text) {
+  const std::uint64_t ticket = text.ticket;
+  const auto command = node_.generate(text.request, [this, post = post_, ticket](node::TextPiece piece) {
+    post([this, ticket, piece = std::move(piece)]() mutable { on_piece(ticket, std::move(piece)); });
+  });
+  if (!command.ok()) return text.handler.on_done(command.error());
+  text.command = *command;
+  running_.emplace(ticket, std::move(text));
+}
+
+void TextQueue::on_piece(std::uint64_t ticket, node::TextPiece piece) {
+  const auto at = running_.find(ticket);
+  if (at != running_.end() && !at->second.dropped) at->second.handler.on_piece(std::move(piece));
+}
+
+void TextQueue::on_done(const node::CommandDone& done) {
+  const auto at = std::find_if(running_.begin(), running_.end(),
+                               [&done](const auto& entry) { return entry.second.command == done.id; });
+  if (at == running_.end()) return;
+  const Text text = std::move(at->second);
+  running_.erase(at);
+  if (!text.dropped) {
+    const auto* result = std::get_if<node::GenerateResult>(&done.result);
+    if (done.error)
+      text.handler.on_done(*done.error);
+    else if (result != nullptr)
+      text.handler.on_done(*result);
+    else
+      text.handler.on_done(make_error(ErrorCode::Internal, "the node gave no result"));
+  }
+  start_next();
+}
+
+}  // namespace neuroshard::serve
