@@ -12,6 +12,7 @@ import targets_speed  # noqa: F401
 import targets_training  # noqa: F401
 import target_build_times  # noqa: F401
 import target_llama_cpp  # noqa: F401
+import target_openai_client  # noqa: F401
 import target_same_results  # noqa: F401
 from facts import ROOT
 from registry import TARGETS

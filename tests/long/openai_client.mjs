@@ -1,0 +1,89 @@
+// npm's OpenAI client, unchanged, against a node: NS_URL, NS_KEY, NS_MODEL. Prints each check that held.
+import assert from "node:assert";
+import OpenAI from "openai";
+
+const model = process.env.NS_MODEL;
+const options = { baseURL: process.env.NS_URL, maxRetries: 0 };
+const client = new OpenAI({ ...options, apiKey: process.env.NS_KEY });
+const prompt = "the license";
+const seed = 5;
+const messages = [{ role: "system", content: "Be brief." }, { role: "user", content: "Who are you?" }];
+
+async function refused(name, status, code, call) {
+  await assert.rejects(call, (error) => error instanceof OpenAI.APIError && error.status === status && error.code === code, name);
+}
+
+const checks = {
+  async list() {
+    const models = [];
+    for await (const one of client.models.list()) models.push(one.id);
+    assert.deepEqual(models, [model]);
+  },
+  async complete() {
+    const answer = await client.completions.create({ model, prompt, max_tokens: 12, seed });
+    assert.equal(answer.model, model);
+    assert.equal(answer.choices[0].finish_reason, "length");
+    assert.equal(answer.usage.completion_tokens, 12);
+  },
+  async chat() {
+    const answer = await client.chat.completions.create({ model, messages, max_tokens: 8, seed });
+    assert.equal(answer.choices[0].message.role, "assistant");
+    assert.match(answer.system_fingerprint, /^\d+-[0-9a-f]{8}/);
+  },
+  async stream() {
+    const whole = await client.completions.create({ model, prompt, max_tokens: 12, seed });
+    let text = "", usage = null;
+    const stream = await client.completions.create(
+      { model, prompt, max_tokens: 12, seed, stream: true, stream_options: { include_usage: true } });
+    for await (const event of stream) {
+      text += event.choices[0]?.text ?? "";
+      usage = event.usage ?? usage;
+    }
+    assert.equal(text, whole.choices[0].text);
+    assert.deepEqual(usage, whole.usage);
+  },
+  async chat_stream() {
+    const whole = await client.chat.completions.create({ model, messages, max_tokens: 8, seed });
+    let text = "";
+    const stream = await client.chat.completions.create({ model, messages, max_tokens: 8, seed, stream: true });
+    for await (const event of stream) text += event.choices[0]?.delta?.content ?? "";
+    assert.equal(text, whole.choices[0].message.content);
+  },
+  async stop() {
+    const whole = await client.completions.create({ model, prompt, max_tokens: 12, seed });
+    const stop = whole.choices[0].text.slice(4, 7);
+    const cut = await client.completions.create({ model, prompt, max_tokens: 12, seed, stop });
+    assert.equal(cut.choices[0].text, whole.choices[0].text.split(stop)[0]);
+    assert.equal(cut.choices[0].finish_reason, "stop");
+  },
+  async logprobs() {
+    const answer = await client.completions.create({ model, prompt, max_tokens: 4, logprobs: 3, temperature: 0 });
+    const scores = answer.choices[0].logprobs;
+    assert.equal(scores.tokens.length, 4);
+    for (const [i, value] of scores.token_logprobs.entries())
+      assert.equal(value, Math.max(...Object.values(scores.top_logprobs[i])));
+    const chat = await client.chat.completions.create({ model, messages, max_tokens: 4, logprobs: true, top_logprobs: 2 });
+    assert.ok(chat.choices[0].logprobs.content.every((token) => token.top_logprobs.length === 2 && token.logprob <= 0));
+  },
+  async abort() {
+    const stream = await client.completions.create({ model, prompt, max_tokens: 4096, stream: true, logit_bias: { 2: -100 } });
+    let events = 0;
+    for await (const _ of stream) if (++events === 3) stream.controller.abort();
+    assert.equal(events, 3);
+    await client.completions.create({ model, prompt, max_tokens: 1 });
+  },
+  async errors() {
+    await refused("model", 404, "model_not_found", client.completions.create({ model: "gpt-4", prompt }));
+    await refused("n", 400, "unsupported_parameter", client.completions.create({ model, prompt, n: 2 }));
+    await refused("unknown", 400, "unknown_parameter", client.chat.completions.create({ model, messages, tools: [] }));
+    await refused("context", 400, "context_length_exceeded", client.completions.create({ model, prompt: Array(5000).fill(76) }));
+    await refused("embeddings", 404, "unknown_url", client.embeddings.create({ model, input: "x" }));
+    const stranger = new OpenAI({ ...options, apiKey: "wrong" });
+    await refused("key", 401, "invalid_api_key", stranger.completions.create({ model, prompt }));
+  },
+};
+
+for (const [name, check] of Object.entries(checks)) {
+  await check();
+  console.log(`held: ${name}`);
+}
