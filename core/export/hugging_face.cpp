@@ -142,11 +142,10 @@ std::string readme_text(const checkpoint::Manifest& manifest, const std::string&
   row("context, tokens", fmt::format("{}", shape.sequence));
   row("type of the weights", std::string(to_string(type)));
   text +=
-      "\nIt is a base model: it continues a text and was not trained to answer. The chat template joins the "
-      "messages as "
-      "plain text.\n\nThe exporting program knows no licence of the weights. The people who trained the "
-      "model, and the "
-      "texts that it learned from, determine it.\n";
+      "\nIt is a base model: it continues a text and was not trained to answer. The chat template "
+      "makes one text of the messages, with User: and Assistant: before them.\n\nThe exporting program knows "
+      "no licence of the weights. The people who trained the model, and the texts that it learned from, "
+      "determine it.\n";
   return text;
 }
 

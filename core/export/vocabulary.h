@@ -16,9 +16,15 @@ namespace neuroshard::exporting {
 // Texts follow one another in training with the end token between them: it also says that a new text begins.
 inline constexpr data::TokenId begin_of_text = data::eos_token;
 
-// One chat template for both formats. The model is a base model: the messages follow each other as plain text.
+// One chat template for both formats, in Jinja. The model is a base model, which has learned no roles: the messages become the
+// text that the local HTTP server makes of them (core/serve/openai_request.h).
 inline constexpr const char* plain_chat_template =
-    "{% for message in messages %}{{ message['content'] }}{{ '\\n' }}{% endfor %}";
+    "{% for message in messages %}"
+    "{% if message['role'] == 'user' %}{{ 'User: ' + message['content'] + '\\n' }}"
+    "{% elif message['role'] == 'assistant' %}{{ 'Assistant: ' + message['content'] + '\\n' }}"
+    "{% else %}{{ message['content'] + '\\n\\n' }}{% endif %}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
 
 enum class TokenKind : std::uint8_t { Normal, Control, Unused };
 
