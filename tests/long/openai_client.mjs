@@ -69,7 +69,7 @@ const checks = {
     const stream = await client.completions.create({ model, prompt, max_tokens: 4096, stream: true, logit_bias: { 2: -100 } });
     let events = 0;
     for await (const _ of stream) if (++events === 3) stream.controller.abort();
-    assert.equal(events, 3);
+    assert.ok(events >= 3 && events < 2000, `${events} events`);  // those that had arrived are still given
     await client.completions.create({ model, prompt, max_tokens: 1 });
   },
   async errors() {
