@@ -8,7 +8,7 @@ STATE=$1
 PACKAGES=$2
 . "$(dirname "$0")/package_system.sh"
 MIRROR=${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
-# What every desktop has: X11, the graphics driver's libraries, fonts.
+# Every desktop has these: X11, the graphics driver's libraries, fonts.
 DESKTOP="libx11-6 libxcb1 libgl1 libegl1 libopengl0 libfontconfig1 libharfbuzz0b fonts-dejavu-core dbus ca-certificates"
 
 trap clean EXIT

@@ -53,7 +53,7 @@ struct Logprobs {
   double chosen = 0;
   std::vector<TokenLogprob> top;  // the likeliest, the likeliest first
 };
-// What the softmax of the unchanged logits gives `chosen`, and the `count` likeliest of the first `vocabulary`
+// The softmax of the unchanged logits: its value for `chosen`, and the `count` likeliest of the first `vocabulary`
 // tokens. Sums in double precision. chosen < logits.size(). A chosen token whose logit is not finite has −inf.
 Logprobs log_probabilities(Span<const float> logits, std::int32_t chosen, std::uint32_t count,
                            std::uint32_t vocabulary);

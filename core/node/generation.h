@@ -1,4 +1,4 @@
-// What a caller asks of Node::generate(), and the pieces of the answer. Plain values, bounded.
+// The request of Node::generate(), and the pieces of the answer. Plain values, bounded.
 #pragma once
 
 #include <cstddef>

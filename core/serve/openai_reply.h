@@ -11,7 +11,7 @@
 
 namespace neuroshard::serve {
 
-// What every part of one answer says.
+// Fields that every part of one answer has.
 struct ReplyHead {
   bool chat = false;
   std::string id;  // "cmpl-…", "chatcmpl-…"

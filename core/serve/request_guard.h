@@ -1,4 +1,4 @@
-// Who may ask the local HTTP server. Host and Origin keep web pages out, whose names may resolve to this computer
+// Decides who may ask the local HTTP server. Host and Origin keep web pages out, whose names may resolve to this computer
 // (DNS rebinding); the key keeps out other users of the computer. Pure.
 #pragma once
 

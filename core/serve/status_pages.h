@@ -1,4 +1,4 @@
-// The read-only pages of the local HTTP server, from a node's snapshot and the answers of its queries. What this
+// The read-only pages of the local HTTP server, from a node's snapshot and the answers of its queries. A value that this
 // node does not know is null, never a made-up value. Pure.
 #pragma once
 

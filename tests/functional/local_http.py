@@ -123,7 +123,7 @@ def check_texts(client, model):
 
 
 def check_scores(client, model):
-    """What lm-eval-harness asks for: prompts of tokens, echoed with their log-probabilities."""
+    """The requests of lm-eval-harness: prompts of tokens, echoed with their log-probabilities."""
     prompts = [[76, 114, 111], [76, 114, 111, 42]]
     body = {"model": model, "prompt": prompts, "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True, "seed": 1}
     choices = client.json("POST", "/v1/completions", body)["choices"]

@@ -1,4 +1,4 @@
-// What the connections of one ApiServer share. Threads: the server's, apart from Gate.
+// State that the connections of one ApiServer share. Threads: the server's, apart from Gate.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
