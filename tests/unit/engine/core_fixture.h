@@ -23,8 +23,9 @@ inline void engine_and_remote() {
 // An engine over the toy model, and the path on which the tests reach it.
 class Core {
  public:
-  explicit Core(bool remote, std::function<void(const config::Settings&)> on_settings = nullptr)
-      : remote_(remote), on_settings_(std::move(on_settings)) {
+  explicit Core(bool remote, std::function<void(const config::Settings&)> on_settings = nullptr,
+                const TinyNetwork& network = {})
+      : remote_(remote), on_settings_(std::move(on_settings)), fixture_(network) {
     start();
   }
   ~Core() { stop(); }
