@@ -1,30 +1,11 @@
 // GGUF headers: what is read lies within the file, and the writer gives the same header again.
-#include <cstring>
-
 #include "core/base/check.h"
 #include "core/export/gguf_reader.h"
 #include "core/export/gguf_writer.h"
+#include "tests/fuzz/memory_source.h"
 
 using namespace neuroshard;
-
-namespace {
-
-class MemorySource final : public tensor::ByteSource {
- public:
-  explicit MemorySource(ByteSpan bytes) : bytes_(bytes) {}
-  std::uint64_t size() const override { return bytes_.size(); }
-  Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) override {
-    // The reader promises to stay inside.
-    NS_CHECK(offset <= bytes_.size() && target.size() <= bytes_.size() - offset);
-    if (target.size() != 0) std::memcpy(target.data(), bytes_.data() + offset, target.size());
-    return {};
-  }
-
- private:
-  ByteSpan bytes_;
-};
-
-}  // namespace
+using neuroshard::fuzz::MemorySource;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   MemorySource source({data, size});

@@ -1,32 +1,10 @@
 // safetensors headers: every tensor that a parsed header names lies inside the file and can be read.
-#include <cstring>
-
 #include "core/base/check.h"
 #include "core/tensor/safetensors.h"
+#include "tests/fuzz/memory_source.h"
 
 using neuroshard::Bytes;
-using neuroshard::ByteSpan;
-using neuroshard::Expected;
-using neuroshard::MutableByteSpan;
-
-namespace {
-
-class MemorySource final : public neuroshard::tensor::ByteSource {
- public:
-  explicit MemorySource(ByteSpan bytes) : bytes_(bytes) {}
-  std::uint64_t size() const override { return bytes_.size(); }
-  Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) override {
-    // The reader promises to stay inside.
-    NS_CHECK(offset <= bytes_.size() && target.size() <= bytes_.size() - offset);
-    if (target.size() != 0) std::memcpy(target.data(), bytes_.data() + offset, target.size());
-    return {};
-  }
-
- private:
-  ByteSpan bytes_;
-};
-
-}  // namespace
+using neuroshard::fuzz::MemorySource;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   MemorySource source({data, size});
