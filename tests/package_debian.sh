@@ -10,12 +10,7 @@ NEWER=$3
 SOURCE=$4
 . "$(dirname "$0")/package_system.sh"
 
-trap clean EXIT
-mkdir -p "$STATE"
-clean
-: >"$FIGURES"
-: >"$STATE/apt.log"
-mkdir -p /tmp/.X11-unix
+begin_check
 debootstrap --variant=minbase bookworm "$BASE" >"$STATE/debootstrap.log" 2>&1 || { tail "$STATE/debootstrap.log"; exit 1; }
 rm -f "$BASE/etc/apt/sources.list"
 cp /etc/apt/sources.list.d/debian.sources "$BASE/etc/apt/sources.list.d/" 2>/dev/null || cp /etc/apt/sources.list "$BASE/etc/apt/"

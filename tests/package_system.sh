@@ -17,6 +17,14 @@ clean() {
   leave
   rm -rf --one-file-system "$BASE"
 }
+# Nothing of an earlier check is left, and nothing of this one stays.
+begin_check() {
+  trap clean EXIT
+  mkdir -p "$STATE" /tmp/.X11-unix
+  clean
+  : >"$FIGURES"
+  : >"$STATE/apt.log"
+}
 # A bare system of its own, with the packages in /opt.
 enter() {
   leave

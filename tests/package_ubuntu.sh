@@ -11,12 +11,7 @@ MIRROR=${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
 # Every desktop has these: X11, the graphics driver's libraries, fonts.
 DESKTOP="libx11-6 libxcb1 libgl1 libegl1 libopengl0 libfontconfig1 libharfbuzz0b fonts-dejavu-core dbus ca-certificates"
 
-trap clean EXIT
-mkdir -p "$STATE"
-clean
-: >"$FIGURES"
-: >"$STATE/apt.log"
-mkdir -p /tmp/.X11-unix
+begin_check
 # The script of an earlier Ubuntu makes a later one as well, of which this debootstrap does not know.
 debootstrap --no-check-gpg --variant=minbase noble "$BASE" "$MIRROR" /usr/share/debootstrap/scripts/jammy >"$STATE/debootstrap.log" 2>&1 ||
   { tail "$STATE/debootstrap.log"; exit 1; }
