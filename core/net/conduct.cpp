@@ -122,6 +122,11 @@ void Conduct::set_known(const std::vector<NodeId>& ids, const std::vector<platfo
   for (const auto& [id, address] : called_from_) known_addresses_.insert(address);
 }
 
+bool Conduct::is_known(const platform::IpAddress& address) const {
+  const std::lock_guard lock(mutex_);
+  return known_addresses_.count(host_of(address)) != 0;
+}
+
 bool Conduct::welcome(const platform::IpAddress& from) const {
   const std::lock_guard lock(mutex_);
   return closed_locked(from, clock_.monotonic_now()) == nullptr || known_addresses_.count(host_of(from)) != 0;

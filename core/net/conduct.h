@@ -66,6 +66,8 @@ class Conduct {
   // Members, and nodes that were reached, with the addresses that they are known at: a replacement for the
   // former ones. An address stays known as long as its node.
   void set_known(const std::vector<NodeId>& ids, const std::vector<platform::IpAddress>& addresses);
+  // Whether a known node is at this address, so far as this node knows.
+  bool is_known(const platform::IpAddress& address) const;
   // Whether an address may connect, before anything is known of the node there.
   bool welcome(const platform::IpAddress& from) const;
   // Whether a TLS handshake with it may begin now; counts it.

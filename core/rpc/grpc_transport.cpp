@@ -51,6 +51,8 @@ class Transport final : public GrpcTransport {
     shared_->service = nullptr;
     if (listener_) listener_->stop();
     gate_.reset();
+    if (shared_->shaper) shared_->shaper->stop();
+    shaping_.reset();
     shared_->stopping = true;
     for (const auto& sweepable : shared_->all()) sweepable->stop();
     if (server_) server_->Shutdown(detail::after(last_calls));
@@ -71,10 +73,18 @@ class Transport final : public GrpcTransport {
     NS_ASSIGN_OR_RETURN(
         listener_, platform::TlsListener::open(*shared_->options.listen, shared_->options.limits.listener,
                                                services_.clock));
+    NS_ASSIGN_OR_RETURN(shared_->shaper,
+                        platform::TrafficShaper::make(
+                            [shared = shared_.get()](const platform::Endpoint& remote, std::uint64_t passed) {
+                              return shared->watch.allow(remote, passed, shared->now());
+                            },
+                            services_.clock));
     build();
     if (!server_) return make_error(ErrorCode::Internal, "gRPC can't start answering peers");
     gate_ = make_thread_executor("ns-peers", 1);
-    const bool posted = gate_->post([this] { accept(); });
+    shaping_ = make_thread_executor("ns-shaper", 1);
+    const bool posted =
+        gate_->post([this] { accept(); }) && shaping_->post([this] { shared_->shaper->serve(); });
     NS_CHECK(posted);
     return {};
   }
@@ -125,11 +135,7 @@ class Transport final : public GrpcTransport {
 
   void accept() {
     platform::TlsListener::Events events;
-    events.take = [this](int descriptor) {
-      Acceptor::NewConnectionParameters connection;
-      connection.fd = descriptor;
-      acceptor_->HandleNewConnection(&connection);
-    };
+    events.take = [this](int descriptor, const platform::Endpoint& remote) { take(descriptor, remote); };
     events.plain_begins = shared_->options.plain_begins;
     events.plain = shared_->options.plain;
     events.welcome = [this](const platform::IpAddress& from) { return shared_->welcome(from); };
@@ -140,13 +146,26 @@ class Transport final : public GrpcTransport {
     };
     events.ended = [this](const platform::OpenConnection& connection) {
       shared_->watch.ended(connection, shared_->now());
+      shared_->shaper->end(connection.remote);
     };
     events.tick = [this] {
       shared_->mailbox->retry();
       review();
-      if (shared_->draining() && listener_->unsent() == 0) shared_->drained();
+      if (shared_->draining() && listener_->unsent() + shared_->shaper->unsent() == 0) shared_->drained();
     };
     listener_->serve(events);
+  }
+
+  void take(int descriptor, const platform::Endpoint& remote) {
+    Acceptor::NewConnectionParameters connection;
+    connection.fd = descriptor;
+    if (shared_->is_shaped(remote.ip)) {
+      shared_->watch.shaped(remote);
+      const auto inner = shared_->shaper->add(descriptor, remote);
+      if (!inner.ok()) return;
+      connection.fd = *inner;
+    }
+    acceptor_->HandleNewConnection(&connection);
   }
 
   // On the listener's thread, at each of its ticks: a flood fills memory within a second.
@@ -176,7 +195,7 @@ class Transport final : public GrpcTransport {
   std::unique_ptr<detail::Answerer> answerer_;
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<Executor> gate_;
+  std::unique_ptr<Executor> gate_, shaping_;
 };
 
 }  // namespace

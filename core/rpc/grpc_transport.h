@@ -31,8 +31,11 @@ struct ConnectionLimits {
   double unearned_per_second = 64u << 10;  // of the strangers of one address group, or of one known peer
   double unearned_burst = 10u << 20;       // requests of 4 MiB are unearned until they have arrived
   double known_factor = 16;                // a known peer has so many times as much
-  std::uint64_t spared = 64u << 10;  // while a group has too much, its connections with less than this stay
-  double given_up_per_second = 10;   // calls that are not answered, of one connection
+  double spared = 64u << 10;  // while a group has too much, its connections with less than this stay
+  // The same of connections from addresses where nobody is known: their bytes wait in place of ending them.
+  double shaped_burst = 64u << 10, shaped_spared = 8u << 10;
+  Duration held = std::chrono::seconds(10);  // then a connection whose bytes wait ends
+  double given_up_per_second = 10;           // calls that are not answered, of one connection
   double given_up_burst = 512;
   Duration first_call = std::chrono::seconds(20);  // age without an answered call
   Duration next_call = std::chrono::seconds(150);  // of a stranger; gRPC ends idle connections before

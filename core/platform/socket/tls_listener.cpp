@@ -208,7 +208,7 @@ class Listener final : public TlsListener {
     setsockopt(connection.descriptor, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
     setsockopt(connection.descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     open_.push_back({watched, connection.remote, connection.since, 0});
-    events.take(connection.descriptor);
+    events.take(connection.descriptor, connection.remote);
   }
 
   static OpenConnection view_of(const Connection& connection) {

@@ -49,7 +49,8 @@ class TlsListener {
 
   virtual Endpoint endpoint() const = 0;  // with the port that was given
   struct Events {
-    std::function<void(int descriptor)> take;  // a non-blocking socket, owned by the receiver from then on
+    // A non-blocking socket, owned by the receiver from then on.
+    std::function<void(int descriptor, const Endpoint& remote)> take;
     // A connection that begins with one of these bytes is not TLS and goes to `plain`, in the same way; it is
     // the receiver's to bound. Empty: nothing does.
     std::string plain_begins;

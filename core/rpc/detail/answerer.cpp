@@ -350,7 +350,7 @@ Expected<net::Caller> Answerer::admit(const grpc::GenericCallbackServerContext& 
   const auto hello = shared_->check_hello(bytes);
   // A greeting of another version is answered with our version; the caller then says what to upgrade.
   if (!hello.ok() && !(any_hello && hello.error().code == ErrorCode::Unsupported)) return hello.error();
-  NS_ASSIGN_OR_RETURN(const platform::Endpoint endpoint, endpoint_of_peer(context.peer()));
+  NS_ASSIGN_OR_RETURN(const platform::Endpoint endpoint, shared_->caller_at(context.peer()));
   const net::Caller caller{id, endpoint};
   NS_RETURN_IF_ERROR(shared_->check_address(caller));
   return caller;

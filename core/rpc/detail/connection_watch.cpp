@@ -17,6 +17,11 @@ constexpr std::uint64_t tls_and_frames_divisor = 64;  // of a body
 constexpr std::uint64_t message_frames = 64;          // of a message of a stream
 // Calls are shorter than what they earn; so much of the rest is kept.
 constexpr std::uint64_t most_in_advance = 64u << 10;
+// Bytes of strangers pass in small pieces with pauses between them, so that their calls are charged before more passes.
+constexpr double stranger_piece = 4u << 10, known_piece = 64u << 10;
+constexpr double least_piece = 1u << 10;  // no fewer, so that a trickle costs no time
+constexpr Duration between_pieces = std::chrono::milliseconds(10);
+constexpr Duration while_held = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -62,16 +67,51 @@ void ConnectionWatch::greeted(const platform::Endpoint& remote, net::PeerRank ra
   connection.answered = now;
 }
 
-void ConnectionWatch::account(Connection& connection, const platform::OpenConnection& open,
+void ConnectionWatch::shaped(const platform::Endpoint& remote) {
+  const std::lock_guard lock(mutex_);
+  connections_[remote] = Connection();
+  connections_[remote].passed = 0;
+}
+
+platform::TrafficShaper::Grant ConnectionWatch::allow(const platform::Endpoint& remote, std::uint64_t passed,
+                                                      MonotonicTime now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = connections_.find(remote);
+  if (found == connections_.end()) return {0, limits_.first_call};  // it has just ended
+  Connection& connection = found->second;
+  account(connection, remote.ip, passed, now);
+  const bool stranger = connection.rank == net::PeerRank::Stranger;
+  const double bytes = std::min(room(connection, remote.ip), stranger ? stranger_piece : known_piece);
+  if (bytes < least_piece) {
+    if (!connection.held_since) connection.held_since = now;
+    return {0, while_held};
+  }
+  connection.held_since.reset();
+  account(connection, remote.ip, passed + static_cast<std::uint64_t>(bytes), now);
+  return {static_cast<std::size_t>(bytes), stranger ? between_pieces : Duration{}};
+}
+
+double ConnectionWatch::room(const Connection& connection, const platform::IpAddress& from) const {
+  if (connection.rank != net::PeerRank::Stranger)
+    return limits_.unearned_burst * limits_.known_factor - connection.own.bytes;
+  const auto group = groups_.find(net::limit_group(from));
+  const double level = group == groups_.end() ? 0 : group->second.bytes;
+  const double most = connection.passed ? limits_.shaped_burst : limits_.unearned_burst;
+  const double spared = connection.passed ? limits_.shaped_spared : limits_.spared;
+  return std::max(most - level, spared - connection.unearned);
+}
+
+void ConnectionWatch::account(Connection& connection, const platform::IpAddress& from, std::uint64_t received,
                               MonotonicTime now) {
-  const std::uint64_t spent = open.received + connection.charged;
+  if (connection.passed) connection.passed = received;
+  const std::uint64_t spent = received + connection.charged;
   connection.earned = std::min(connection.earned, spent + most_in_advance);
   const double unearned = spent > connection.earned ? static_cast<double>(spent - connection.earned) : 0;
   // Negative when a request that was unearned while it arrived has been answered.
   const double more = unearned - connection.unearned;
   connection.unearned = unearned;
   if (connection.rank == net::PeerRank::Stranger)
-    groups_[net::limit_group(open.remote.ip)].add(more, limits_.unearned_per_second, now);
+    groups_[net::limit_group(from)].add(more, limits_.unearned_per_second, now);
   else
     connection.own.add(more, limits_.unearned_per_second * limits_.known_factor, now);
 }
@@ -82,12 +122,10 @@ bool ConnectionWatch::is_too_old(const Connection& connection, const platform::O
   return connection.rank == net::PeerRank::Stranger && now - *connection.answered > limits_.next_call;
 }
 
-bool ConnectionWatch::has_too_much(const Connection& connection, const platform::OpenConnection& open) const {
-  if (connection.rank != net::PeerRank::Stranger)
-    return connection.own.bytes > limits_.unearned_burst * limits_.known_factor;
-  const auto group = groups_.find(net::limit_group(open.remote.ip));
-  return group != groups_.end() && group->second.bytes > limits_.unearned_burst &&
-         connection.unearned > static_cast<double>(limits_.spared);
+bool ConnectionWatch::has_too_much(const Connection& connection, const platform::OpenConnection& open,
+                                   MonotonicTime now) const {
+  if (connection.passed) return connection.held_since && now - *connection.held_since > limits_.held;
+  return room(connection, open.remote.ip) < 0;
 }
 
 std::vector<ConnectionWatch::End> ConnectionWatch::review(const std::vector<platform::OpenConnection>& open,
@@ -98,13 +136,13 @@ std::vector<ConnectionWatch::End> ConnectionWatch::review(const std::vector<plat
     Connection& connection = kept[one.remote];
     if (const auto known = connections_.find(one.remote); known != connections_.end())
       connection = known->second;
-    account(connection, one, now);
+    account(connection, one.remote.ip, connection.passed.value_or(one.received), now);
   }
   connections_ = std::move(kept);
   std::vector<End> ends;
   for (const platform::OpenConnection& one : open) {
     const Connection& connection = connections_[one.remote];
-    if (has_too_much(connection, one))
+    if (has_too_much(connection, one, now))
       ends.push_back({one.remote, net::Refusal::Unearned});
     else if (is_too_old(connection, one, now))
       ends.push_back({one.remote, net::Refusal::NoCalls});
@@ -134,7 +172,7 @@ void ConnectionWatch::ended(const platform::OpenConnection& connection, Monotoni
   const std::lock_guard lock(mutex_);
   const auto found = connections_.find(connection.remote);
   if (found == connections_.end()) return;
-  account(found->second, connection, now);
+  account(found->second, connection.remote.ip, found->second.passed.value_or(connection.received), now);
   connections_.erase(found);
 }
 

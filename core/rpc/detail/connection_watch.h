@@ -1,6 +1,7 @@
-// Decides which of the accepted connections end before their peers end them. gRPC reads the sockets itself, so what it
-// reads is not visible here; but the system counts the bytes of each connection, and the answerer says how many
-// belong to calls that it answered. The rest is unearned, and limited: a flood of frames is ended, however it is made.
+// Limits the unearned bytes of accepted connections: those that belong to no call that was answered. A connection from an
+// address where nobody is known is *shaped*: its bytes reach gRPC only as far as allow() lets them, so a flood of frames
+// stops before gRPC has read it, however it is made. gRPC reads the others itself. The system counts their bytes, and
+// review() ends those with too many.
 #pragma once
 
 #include <map>
@@ -11,6 +12,7 @@
 
 #include "core/net/peer_ranks.h"
 #include "core/platform/socket/tls_listener.h"
+#include "core/platform/socket/traffic_shaper.h"
 #include "core/rpc/grpc_transport.h"
 
 namespace neuroshard::rpc::detail {
@@ -28,6 +30,13 @@ class ConnectionWatch {
   void streamed(const platform::Endpoint& remote, std::size_t bytes, MonotonicTime now);
   // The greeting of a connection, which it makes once; more of them are unearned.  Threads: any.
   void greeted(const platform::Endpoint& remote, net::PeerRank rank, MonotonicTime now);
+
+  // ---- Shaped connections.
+  // One begins.  Threads: any.
+  void shaped(const platform::Endpoint& remote);
+  // How many of its bytes may pass; passed: those that have.  Threads: any.
+  platform::TrafficShaper::Grant allow(const platform::Endpoint& remote, std::uint64_t passed,
+                                       MonotonicTime now);
 
   // ---- The listener's thread, all below.
   struct End {
@@ -54,12 +63,18 @@ class ConnectionWatch {
     Level own;                              // of a known peer
     net::PeerRank rank = net::PeerRank::Stranger;
     bool greeted = false;
+    std::optional<std::uint64_t> passed;      // of a shaped one: bytes that passed or may
+    std::optional<MonotonicTime> held_since;  // bytes of a shaped one wait, and none may pass
     std::optional<MonotonicTime> answered;
   };
-  void account(Connection& connection, const platform::OpenConnection& open, MonotonicTime now);
+  void account(Connection& connection, const platform::IpAddress& from, std::uint64_t received,
+               MonotonicTime now);
+  // Bytes that may pass before the connection has too many.
+  double room(const Connection& connection, const platform::IpAddress& from) const;
   bool is_too_old(const Connection& connection, const platform::OpenConnection& open,
                   MonotonicTime now) const;
-  bool has_too_much(const Connection& connection, const platform::OpenConnection& open) const;
+  bool has_too_much(const Connection& connection, const platform::OpenConnection& open,
+                    MonotonicTime now) const;
   void shed(const std::vector<platform::OpenConnection>& open, std::vector<End>& ends) const;
   void forget_levels(MonotonicTime now);
 

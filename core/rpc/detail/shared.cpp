@@ -125,6 +125,19 @@ bool Shared::may_greet(const platform::IpAddress& address) {
   return !services_ || services_->conduct == nullptr || services_->conduct->may_greet(address);
 }
 
+bool Shared::is_shaped(const platform::IpAddress& address) {
+  const std::lock_guard lock(services_mutex_);
+  return services_ && services_->conduct != nullptr && !services_->conduct->is_known(address);
+}
+
+Expected<platform::Endpoint> Shared::caller_at(const std::string& peer) const {
+  const std::string prefix = "unix-abstract:";
+  if (peer.compare(0, prefix.size(), prefix) != 0) return endpoint_of_peer(peer);
+  const auto remote = shaper ? shaper->remote_of(peer.substr(prefix.size())) : std::nullopt;
+  if (remote) return *remote;
+  return make_error(ErrorCode::Unavailable, "the connection is over");
+}
+
 Expected<void> Shared::check_address(const net::Caller& caller) {
   const std::lock_guard lock(services_mutex_);
   if (!services_) return make_error(ErrorCode::Cancelled, "this node stops");

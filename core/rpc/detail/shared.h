@@ -56,6 +56,10 @@ struct Shared : std::enable_shared_from_this<Shared> {
   // Whether an address may connect, and whether a handshake with it may begin now (net::Conduct).
   bool welcome(const platform::IpAddress& address);
   bool may_greet(const platform::IpAddress& address);
+  // Whether the bytes of connections from there pass the shaper. Without a Conduct none do.
+  bool is_shaped(const platform::IpAddress& address);
+  // The caller of a call, by gRPC's name for it. InvalidArgument; Unavailable: its connection is over.
+  Expected<platform::Endpoint> caller_at(const std::string& peer) const;
   // Whether this node is accepted from its address now; counts the refusal. Denied.
   Expected<void> check_address(const net::Caller& caller);
   // A large answer starts to leave; answer_left() ends that, with its bytes on the line, or 0 if it failed.
@@ -82,6 +86,7 @@ struct Shared : std::enable_shared_from_this<Shared> {
   net::PeerService* service = nullptr;  // used on the executor only
   net::NodeId id{};
   ConnectionWatch watch;
+  std::unique_ptr<platform::TrafficShaper> shaper;  // set before the first call; null: it does not listen
 
  private:
   std::mutex services_mutex_;

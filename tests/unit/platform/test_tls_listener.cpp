@@ -39,7 +39,7 @@ void TestTlsListener::what_is_still_to_be_sent_is_known() {
   std::uint64_t before = 1, full = 0, after = 1;
   std::vector<char> piece(64u << 10);
   TlsListener::Events events;
-  events.take = [&](int descriptor) { taken = descriptor; };
+  events.take = [&](int descriptor, const Endpoint&) { taken = descriptor; };
   events.shown_out = [](ShownOut, const IpAddress&) {};
   events.tick = [&] {
     if (taken < 0) return;

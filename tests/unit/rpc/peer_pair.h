@@ -55,6 +55,8 @@ class PeerPair {
   virtual void remove_b() = 0;
   virtual net::Dial dial() const = 0;
   virtual net::BanList& bans_of_b() = 0;
+  // `b` knows `a`, as a member of its chain. Large messages of strangers take their time.
+  virtual void introduce_a() {}
   virtual bool run_until(const std::function<bool()>& condition) = 0;
 
   Service service;
@@ -95,6 +97,7 @@ class GrpcPair final : public PeerPair {
   void remove_b() override { b_.reset(); }
   net::Dial dial() const override { return {b_->endpoint(), id_b}; }
   net::BanList& bans_of_b() override { return bans_b; }
+  void introduce_a() override { ranks_of_b.set_members({{id_a, net::PeerRank::Known}}); }
   bool run_until(const std::function<bool()>& condition) override { return executor_.run_until(condition); }
 
   SystemClock clock_;

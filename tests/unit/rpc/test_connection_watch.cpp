@@ -51,6 +51,33 @@ struct Door {
     return reasons;
   }
 
+  // A shaped connection whose peer sends without end: the bytes that pass in so long.
+  std::size_t connect_shaped(const char* ip) {
+    const std::size_t connection = connect(ip);
+    watch.shaped(open[connection].remote);
+    return connection;
+  }
+  std::uint64_t flood(std::size_t connection, Duration time) {
+    const std::uint64_t before = open[connection].received;
+    for (const MonotonicTime end = now + time; now < end;) {
+      const auto grant = watch.allow(open[connection].remote, open[connection].received, now);
+      open[connection].received += grant.bytes;
+      now += std::max(grant.pause, Duration(std::chrono::microseconds(100)));
+    }
+    return open[connection].received - before;
+  }
+  // So many bytes wait; whether all of them pass within a second.
+  bool passes(std::size_t connection, std::uint64_t bytes) {
+    for (const MonotonicTime end = now + second; now < end && bytes != 0;) {
+      const auto grant = watch.allow(open[connection].remote, open[connection].received, now);
+      const std::uint64_t some = std::min<std::uint64_t>(bytes, grant.bytes);
+      open[connection].received += some;
+      bytes -= some;
+      now += grant.pause;
+    }
+    return bytes == 0;
+  }
+
   ConnectionWatch watch;
   MonotonicTime now{};
   std::vector<platform::OpenConnection> open;
@@ -74,6 +101,12 @@ class TestConnectionWatch : public QObject {
   void calls_that_are_given_up_count();
   void a_connection_without_calls_ends();
   void strangers_go_first_when_memory_is_short();
+  void a_shaped_flood_waits_data();
+  void a_shaped_flood_waits();
+  void calls_over_a_shaped_connection_pass();
+  void calls_that_begin_hold_a_shaped_connection();
+  void the_neighbour_of_a_shaped_flood_is_served();
+  void a_held_connection_ends();
 };
 
 void TestConnectionWatch::calls_are_served_for_ever() {
@@ -258,6 +291,97 @@ void TestConnectionWatch::strangers_go_first_when_memory_is_short() {
   QVERIFY(reviews > 4);
   door.review(true);
   QVERIFY(door.gone[voter]);
+}
+
+void TestConnectionWatch::a_shaped_flood_waits_data() {
+  QTest::addColumn<double>("burst");
+  QTest::addColumn<bool>("held");
+  QTest::newRow("limited") << ConnectionLimits().shaped_burst << true;
+  QTest::newRow("control: as much as one likes") << 1e15 << false;
+}
+
+void TestConnectionWatch::a_shaped_flood_waits() {
+  QFETCH(double, burst);
+  QFETCH(bool, held);
+  ConnectionLimits limits;
+  limits.shaped_burst = burst;
+  Door door(limits);
+  const std::size_t peer = door.connect_shaped("1.2.3.4");
+  door.greet(peer);
+  const std::uint64_t passed = door.flood(peer, 10 * second);
+  QVERIFY2((passed <= (64 + 10 * 64 + 8) * kibi) == held, qPrintable(QString::number(passed / kibi)));
+  QVERIFY(passed >= 10 * 60 * kibi);
+  QVERIFY(door.review().empty());  // it waits; it does not end
+  // A hundred connections after it, from the group, get what is spared and no more.
+  std::uint64_t more = 0;
+  for (int i = 0; i < 100; ++i) {
+    const std::size_t again = door.connect_shaped("1.2.3.5");
+    more += door.flood(again, second / 10);
+    door.watch.ended(door.open[again], door.now);
+    door.gone[again] = true;
+  }
+  QVERIFY2((more <= (100 * 8 + 10 * 64) * kibi) == held, qPrintable(QString::number(more / kibi)));
+}
+
+void TestConnectionWatch::calls_over_a_shaped_connection_pass() {
+  Door door;
+  const std::size_t stranger = door.connect_shaped("1.2.3.4"), known = door.connect_shaped("5.6.7.8");
+  QVERIFY(door.passes(stranger, 3 * kibi));
+  door.greet(stranger);
+  QVERIFY(door.passes(known, 3 * kibi));
+  door.greet(known, PeerRank::Known);
+  for (int i = 0; i < 1000; ++i) {
+    const std::uint64_t bytes = i % 100 == 0 ? 48 * kibi : 300;
+    QVERIFY(door.passes(stranger, bytes + 600));
+    QVERIFY(door.watch.started(door.open[stranger].remote, PeerRank::Stranger, door.now));
+    door.watch.answered(door.open[stranger].remote, PeerRank::Stranger, bytes, door.now);
+    QVERIFY(door.passes(known, 4 * mebi));
+    QVERIFY(door.watch.started(door.open[known].remote, PeerRank::Known, door.now));
+    door.watch.answered(door.open[known].remote, PeerRank::Known, 4 * mebi, door.now);
+    QVERIFY(door.review().empty());
+  }
+}
+
+// As in a rapid reset: the charge of calls that begin holds the rest.
+void TestConnectionWatch::calls_that_begin_hold_a_shaped_connection() {
+  Door door;
+  const std::size_t peer = door.connect_shaped("1.2.3.4");
+  std::uint64_t passed = 0, calls = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto grant = door.watch.allow(door.open[peer].remote, passed, door.now);
+    passed += grant.bytes;
+    for (; calls < passed / 58; ++calls)
+      static_cast<void>(door.watch.started(door.open[peer].remote, PeerRank::Stranger, door.now));
+    door.now += std::chrono::milliseconds(5);
+  }
+  // Five seconds: the first piece, and what the rate pays at 4 KiB a call.
+  QVERIFY2(calls < 2 * 4 * kibi / 58 + 5 * 16, qPrintable(QString::number(calls)));
+}
+
+void TestConnectionWatch::the_neighbour_of_a_shaped_flood_is_served() {
+  Door door;
+  const std::size_t flood = door.connect_shaped("1.2.3.4");
+  door.flood(flood, second);
+  const std::size_t neighbour = door.connect_shaped("1.2.3.5"), other = door.connect_shaped("9.9.9.9");
+  for (int i = 0; i < 20; ++i) {
+    door.flood(flood, second / 20);
+    QVERIFY(door.passes(neighbour, i == 0 ? 3 * kibi : 900));
+    if (i == 0) door.greet(neighbour);
+    QVERIFY(door.watch.started(door.open[neighbour].remote, PeerRank::Stranger, door.now));
+    door.watch.answered(door.open[neighbour].remote, PeerRank::Stranger, 300, door.now);
+  }
+  QVERIFY(door.passes(other, 60 * kibi));
+}
+
+void TestConnectionWatch::a_held_connection_ends() {
+  ConnectionLimits limits;
+  limits.unearned_per_second = 1;
+  Door door(limits);
+  const std::size_t peer = door.connect_shaped("1.2.3.4");
+  door.flood(peer, 9 * second);
+  QVERIFY(door.review().empty());
+  door.flood(peer, 2 * second);
+  QCOMPARE(door.review(), std::vector<Refusal>{Refusal::Unearned});
 }
 
 NS_TEST(TestConnectionWatch)

@@ -170,6 +170,7 @@ void TestPeerChannel::a_call_ends_at_its_deadline() {
 
 void TestPeerChannel::messages_are_bounded() {
   const auto pair = make_pair();
+  pair->introduce_a();
   const auto channel = pair->connect();
   QVERIFY(channel);
   const Bytes largest = bytes_of(net::max_message_bytes);
@@ -279,6 +280,7 @@ void TestPeerChannel::a_peer_that_goes_ends_calls() {
 
 void TestPeerChannel::a_stream_carries_both_ways() {
   const auto pair = make_pair();
+  pair->introduce_a();
   pair->service.stream = [](const net::Caller&, net::Method, std::shared_ptr<net::PeerStream> stream) {
     echo(std::move(stream));
   };

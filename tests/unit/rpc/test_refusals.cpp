@@ -248,6 +248,7 @@ void TestRefusals::oversized() {
     heard = true;
     respond(Bytes());
   };
+  pair.ranks_of_b.set_members({{crypto::node_id(key_of(9).public_key()), net::PeerRank::Known}});
   Client client(pair.answering().endpoint(), pem_of(key_of(9)));
   const grpc::Status status = client.call(pair, wire::call_path, good_hello(), 5u << 20);
   QCOMPARE(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
