@@ -63,8 +63,7 @@ struct Link {
   std::uint32_t outer_events = 0, inner_events = 0;  // that epoll watches
 };
 
-// Writes what waits. Whoever would read it may be gone: then the rest goes nowhere, and the sender's end is as good as
-// passed on.
+// Writes the waiting bytes. If the reader is gone, it drops them and counts the sender's end as passed on.
 void flush(Flow& flow, int to) {
   while (flow.written < flow.waiting.size()) {
     const ssize_t sent =
@@ -78,7 +77,7 @@ void flush(Flow& flow, int to) {
   if (flow.ended && !std::exchange(flow.told, true)) shutdown(to, SHUT_WR);
 }
 
-// The bytes that were read. What can't be written at once is kept.
+// Returns the number of bytes read. Bytes that can't be written at once are kept.
 std::size_t move_some(Flow& flow, int from, int to, Span<std::uint8_t> buffer) {
   const ssize_t got = recv(from, buffer.data(), buffer.size(), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;

@@ -33,7 +33,7 @@ class TrafficShaper {
   // Takes a non-blocking TCP socket; closed on an error. Returns the reader's end, a non-blocking Unix socket that
   // the caller owns; getpeername() on it gives an abstract name.  Errors: Exhausted.  Threads: any.
   virtual Expected<int> add(int descriptor, const Endpoint& remote) = 0;
-  // Who is behind the abstract name, without its leading zero. Nothing: the connection is over.  Threads: any.
+  // The sender behind the abstract name, given without its leading zero. Nothing: the connection is over.  Threads: any.
   virtual std::optional<Endpoint> remote_of(const std::string& name) const = 0;
   // Drops a connection with all that waits.  Threads: any.
   virtual void end(const Endpoint& remote) = 0;

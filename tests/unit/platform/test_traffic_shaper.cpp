@@ -1,8 +1,9 @@
-// What reaches a reader behind the shaper, and when, over real sockets.
+// The shaper between real sockets: bytes, limits, ends.
 #include <QtTest>
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -66,7 +67,13 @@ struct Shaped {
   std::thread thread;
 };
 
-// What can be read until nothing has come for a while, or the end.
+// Until the socket is ready, or the time is over.
+bool wait_for(int socket, short events, int ms) {
+  pollfd polled{socket, events, 0};
+  return ::poll(&polled, 1, ms) == 1;
+}
+
+// Reads until nothing has come for a while, or the end.
 struct Read {
   std::string bytes;
   bool ended = false;
@@ -74,17 +81,13 @@ struct Read {
 Read read_all(int from, int patience_ms = 150) {
   Read read;
   std::vector<char> piece(64u << 10);
-  for (int quiet = 0; quiet < patience_ms;) {
+  while (wait_for(from, POLLIN, patience_ms)) {
     const ssize_t got = recv(from, piece.data(), piece.size(), MSG_DONTWAIT);
     if (got > 0) {
       read.bytes.append(piece.data(), static_cast<std::size_t>(got));
-      quiet = 0;
     } else if (got == 0 || errno != EAGAIN) {
       read.ended = true;
-      return read;
-    } else {
-      QTest::qSleep(5);
-      quiet += 5;
+      break;
     }
   }
   return read;
@@ -162,7 +165,7 @@ void TestTrafficShaper::a_held_sender_is_stopped_by_the_kernel() {
   std::size_t sent = 0;
   for (int i = 0; i < 100; ++i) {
     sent += send_some(shaped.tcp.sender, piece);
-    QTest::qSleep(2);
+    wait_for(shaped.tcp.sender, POLLOUT, 2);
   }
   QVERIFY2(sent < 50 * mebi, qPrintable(QString::number(sent)));  // the control below takes all of it
   QVERIFY(read_all(shaped.reader).bytes.empty());
@@ -175,7 +178,7 @@ void TestTrafficShaper::a_held_sender_is_stopped_by_the_kernel() {
   std::size_t all = 0;
   for (int i = 0; i < 5000 && all < 50 * mebi; ++i) {
     all += send_some(free.tcp.sender, piece);
-    QTest::qSleep(2);
+    wait_for(free.tcp.sender, POLLOUT, 2);
   }
   QVERIFY2(all >= 50 * mebi, qPrintable(QString::number(all)));
   reader.join();
@@ -191,7 +194,7 @@ void TestTrafficShaper::a_slow_reader_loses_nothing() {
     std::vector<char> piece(50'000);
     const ssize_t some = recv(shaped.reader, piece.data(), piece.size(), MSG_DONTWAIT);
     if (some > 0) got.append(piece.data(), static_cast<std::size_t>(some));
-    QTest::qSleep(1);
+    wait_for(shaped.reader, POLLIN, 1);
   }
   QVERIFY(got == text);
   // The other way, too, with an end: what was written before it arrives.
@@ -204,7 +207,7 @@ void TestTrafficShaper::a_slow_reader_loses_nothing() {
     const ssize_t some = recv(shaped.tcp.sender, piece.data(), piece.size(), MSG_DONTWAIT);
     if (some > 0) got.append(piece.data(), static_cast<std::size_t>(some));
     if (some == 0) break;
-    QTest::qSleep(1);
+    wait_for(shaped.tcp.sender, POLLIN, 1);
   }
   QVERIFY(got == text);
 }
