@@ -31,6 +31,7 @@ net::Refusal refusal_of(platform::ShownOut reason) {
   switch (reason) {
     case platform::ShownOut::TooMany: return net::Refusal::TooManyConnections;
     case platform::ShownOut::TooManyOfAddress: return net::Refusal::TooManyOfAddress;
+    case platform::ShownOut::TooOften: return net::Refusal::TooManyOfAddress;
     case platform::ShownOut::TooSlow: return net::Refusal::TooSlow;
     case platform::ShownOut::NotTls: return net::Refusal::NotTls;
     case platform::ShownOut::OldTls: return net::Refusal::OldTls;
@@ -139,7 +140,7 @@ class Transport final : public GrpcTransport {
     events.plain_begins = shared_->options.plain_begins;
     events.plain = shared_->options.plain;
     events.welcome = [this](const platform::IpAddress& from) { return shared_->welcome(from); };
-    events.may_greet = [this](const platform::IpAddress& from) { return shared_->may_greet(from); };
+    events.refuse_greeting = [this](const platform::IpAddress& from) { return refuse_greeting(from); };
     events.shown_out = [this](platform::ShownOut reason, const platform::IpAddress& from) {
       shared_->count(refusal_of(reason));
       if (reason == platform::ShownOut::NotTls) shared_->fault(from, net::Fault::NotTls);
@@ -154,6 +155,13 @@ class Transport final : public GrpcTransport {
       if (shared_->draining() && listener_->unsent() + shared_->shaper->unsent() == 0) shared_->drained();
     };
     listener_->serve(events);
+  }
+
+  std::optional<platform::ShownOut> refuse_greeting(const platform::IpAddress& from) {
+    if (!shared_->may_greet(from)) return platform::ShownOut::NotWelcome;
+    if (shared_->is_shaped(from) && !shared_->watch.may_greet(from, shared_->now()))
+      return platform::ShownOut::TooOften;
+    return std::nullopt;
   }
 
   void take(int descriptor, const platform::Endpoint& remote) {

@@ -35,7 +35,9 @@ struct ConnectionLimits {
   // The same of connections from addresses where nobody is known: their bytes wait in place of ending them.
   double shaped_burst = 64u << 10, shaped_spared = 8u << 10;
   Duration held = std::chrono::seconds(10);  // then a connection whose bytes wait ends
-  double given_up_per_second = 10;           // calls that are not answered, of one connection
+  // TLS handshakes with a group of public addresses where nobody is known; a burst of 0: no limit.
+  double greetings_per_second = 4, greetings_burst = 64;
+  double given_up_per_second = 10;  // calls that are not answered, of one connection
   double given_up_burst = 512;
   Duration first_call = std::chrono::seconds(20);  // age without an answered call
   Duration next_call = std::chrono::seconds(150);  // of a stranger; gRPC ends idle connections before
@@ -58,6 +60,7 @@ struct RpcLimits {
   // All callers are on one's own network: nobody is counted by address.
   void share_one_lan() {
     listener.per_address = 0;
+    connections.greetings_burst = 0;
     for (net::SlotLimits* const pool : {&arriving, &calls, &streams, &held_bytes}) pool->per_group = 0;
   }
 };
@@ -66,6 +69,7 @@ struct RpcOptions {
   // Whether the machine is short of memory: connections are ended, those of strangers first. None: never.
   std::function<bool()> memory_is_short;
   std::optional<platform::Endpoint> listen;  // nothing: it only dials
+  std::uint64_t seed = 0;                    // of limits by address; nobody else knows it
   net::Hello hello;
   RpcLimits limits;
   // Connections that begin with one of these bytes are not TLS: a relay takes them on the same port. Called

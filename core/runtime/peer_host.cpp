@@ -89,7 +89,7 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
     if (const auto restored = bans_.restore(options.bans); !restored.ok())
       services_.logger.warning("swarm", restored.error().message + "; a new list is made");
   NS_RETURN_IF_ERROR(open_relay(options));
-  NS_RETURN_IF_ERROR(open_transport(options));
+  NS_RETURN_IF_ERROR(open_transport(options, seed));
   if (!options.member) return open_tunnels(options);
   open_meter(options);
   NS_RETURN_IF_ERROR(open_ways(options));
@@ -108,7 +108,7 @@ Expected<void> PeerHost::open_relay(const PeerHostOptions& options) {
   return {};
 }
 
-Expected<void> PeerHost::open_transport(const PeerHostOptions& options) {
+Expected<void> PeerHost::open_transport(const PeerHostOptions& options, std::uint64_t seed) {
   NS_ASSIGN_OR_RETURN(const auto network, network_module::load_network_module());
   rpc::RpcOptions transport;
   transport.listen = options.listen;
@@ -116,6 +116,7 @@ Expected<void> PeerHost::open_transport(const PeerHostOptions& options) {
   transport.hello.program = options.swarm.program;
   if (options.swarm.one_lan) transport.limits.share_one_lan();
   transport.memory_is_short = memory_is_short;
+  transport.seed = seed;
   transport.limits.listener.free_loopback = true;
   if (relay_) {
     transport.plain_begins = nat::relay_begins;

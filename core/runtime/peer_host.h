@@ -77,7 +77,7 @@ class PeerHost {
   PeerHost(crypto::KeyPair key, const RuntimeServices& services);
   Expected<void> open(const PeerHostOptions& options, std::uint64_t seed);
   Expected<void> open_relay(const PeerHostOptions& options);
-  Expected<void> open_transport(const PeerHostOptions& options);
+  Expected<void> open_transport(const PeerHostOptions& options, std::uint64_t seed);
   void open_meter(const PeerHostOptions& options);
   void open_member(const PeerHostOptions& options, std::uint64_t seed);
   Expected<void> open_ways(const PeerHostOptions& options);

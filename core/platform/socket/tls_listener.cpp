@@ -191,9 +191,10 @@ class Listener final : public TlsListener {
   }
 
   void hand_on(const Connection& connection, const Events& events) {
-    if (events.may_greet && !events.may_greet(connection.remote.ip)) {
+    if (const auto refused =
+            events.refuse_greeting ? events.refuse_greeting(connection.remote.ip) : std::nullopt) {
       close(connection.descriptor);
-      return events.shown_out(ShownOut::NotWelcome, connection.remote.ip);
+      return events.shown_out(*refused, connection.remote.ip);
     }
     const bool too_many = open_.size() >= limits_.connections;
     const bool address_full = is_full(connection.remote.ip);

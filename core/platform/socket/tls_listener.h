@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,15 @@ struct TlsListenerLimits {
 };
 
 // Why a connection was shown out.
-enum class ShownOut : std::uint8_t { TooMany, TooManyOfAddress, TooSlow, NotTls, OldTls, NotWelcome };
+enum class ShownOut : std::uint8_t {
+  TooMany,
+  TooManyOfAddress,
+  TooOften,
+  TooSlow,
+  NotTls,
+  OldTls,
+  NotWelcome
+};
 
 // A connection that was handed on.
 struct OpenConnection {
@@ -56,8 +65,8 @@ class TlsListener {
     std::string plain_begins;
     std::function<void(int descriptor)> plain;
     std::function<bool(const IpAddress&)> welcome;  // asked first of all; none: everybody is
-    // Asked when the ClientHello is there in full, before it is handed on; none: everybody may.
-    std::function<bool(const IpAddress&)> may_greet = nullptr;
+    // Asked when the ClientHello is there in full, before it is handed on: why it is shown out, or nothing.
+    std::function<std::optional<ShownOut>(const IpAddress&)> refuse_greeting = nullptr;
     std::function<void(ShownOut, const IpAddress&)> shown_out;
     std::function<void(const OpenConnection&)> ended;  // one that was handed on; may be empty
     std::function<void()> tick;                        // about ten times a second

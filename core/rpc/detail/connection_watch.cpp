@@ -21,6 +21,7 @@ constexpr std::uint64_t most_in_advance = 64u << 10;
 constexpr double stranger_piece = 4u << 10, known_piece = 64u << 10;
 constexpr double least_piece = 1u << 10;  // no fewer, so that a trickle costs no time
 constexpr Duration between_pieces = std::chrono::milliseconds(10);
+constexpr std::size_t greeting_buckets = 2048;
 constexpr Duration while_held = std::chrono::milliseconds(50);
 
 }  // namespace
@@ -29,6 +30,18 @@ void ConnectionWatch::Level::add(double more, double per_second, MonotonicTime n
   bytes = std::max(0.0, bytes - per_second * std::max(0.0, to_seconds(now - at))) + more;
   bytes = std::max(0.0, bytes);
   at = now;
+}
+
+ConnectionWatch::ConnectionWatch(const ConnectionLimits& limits, std::uint64_t seed)
+    : limits_(limits),
+      greetings_(greeting_buckets,
+                 net::TokenBucket(limits.greetings_per_second, limits.greetings_burst, MonotonicTime{}),
+                 seed) {}
+
+bool ConnectionWatch::may_greet(const platform::IpAddress& from, MonotonicTime now) {
+  const auto group = net::counted_group(from, /*one_lan=*/limits_.greetings_burst == 0);
+  const std::lock_guard lock(mutex_);
+  return !group || greetings_.of(*group).try_take(1, now);
 }
 
 bool ConnectionWatch::started(const platform::Endpoint& remote, net::PeerRank rank, MonotonicTime now) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/net/hashed_buckets.h"
 #include "core/net/peer_ranks.h"
 #include "core/platform/socket/tls_listener.h"
 #include "core/platform/socket/traffic_shaper.h"
@@ -19,7 +20,8 @@ namespace neuroshard::rpc::detail {
 
 class ConnectionWatch {
  public:
-  explicit ConnectionWatch(const ConnectionLimits& limits) : limits_(limits) {}
+  // seed: nobody else knows it.
+  ConnectionWatch(const ConnectionLimits& limits, std::uint64_t seed);
 
   // A call of this connection begins. It counts as unearned bytes until it is answered. False: too many have not
   // been, so this one is to be refused.  Threads: any.
@@ -39,6 +41,8 @@ class ConnectionWatch {
                                        MonotonicTime now);
 
   // ---- The listener's thread, all below.
+  // Whether a TLS handshake with an address where nobody is known may begin now; counts it.
+  bool may_greet(const platform::IpAddress& from, MonotonicTime now);
   struct End {
     platform::Endpoint remote;
     net::Refusal reason;
@@ -82,6 +86,7 @@ class ConnectionWatch {
   std::mutex mutex_;
   std::map<platform::Endpoint, Connection> connections_;
   std::unordered_map<std::uint64_t, Level> groups_;  // of strangers
+  net::HashedBuckets greetings_;                     // of groups
 };
 
 }  // namespace neuroshard::rpc::detail

@@ -44,7 +44,7 @@ Shared::Shared(RpcServices all, RpcOptions chosen)
     : options(std::move(chosen)),
       mailbox(std::make_shared<net::Mailbox>(all.executor)),
       id(crypto::node_id(all.key.public_key())),
-      watch(options.limits.connections) {
+      watch(options.limits.connections, options.seed) {
   services_.emplace(all);
   set_hello(options.hello);
 }

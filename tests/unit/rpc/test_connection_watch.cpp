@@ -16,7 +16,7 @@ constexpr std::uint64_t kibi = 1024, mebi = 1024 * kibi;
 constexpr Duration second = std::chrono::seconds(1);
 
 struct Door {
-  explicit Door(ConnectionLimits limits = {}) : watch(limits) {}
+  explicit Door(ConnectionLimits limits = {}) : watch(limits, 1) {}
 
   std::size_t connect(const char* ip) {
     open.push_back({{*platform::parse_ip(ip), static_cast<std::uint16_t>(1000 + open.size())}, now, 0});
@@ -107,6 +107,7 @@ class TestConnectionWatch : public QObject {
   void calls_that_begin_hold_a_shaped_connection();
   void the_neighbour_of_a_shaped_flood_is_served();
   void a_held_connection_ends();
+  void handshakes_of_a_group_are_limited();
 };
 
 void TestConnectionWatch::calls_are_served_for_ever() {
@@ -382,6 +383,27 @@ void TestConnectionWatch::a_held_connection_ends() {
   QVERIFY(door.review().empty());
   door.flood(peer, 2 * second);
   QCOMPARE(door.review(), std::vector<Refusal>{Refusal::Unearned});
+}
+
+// Each costs a signature before anything is known of the caller.
+void TestConnectionWatch::handshakes_of_a_group_are_limited() {
+  ConnectionLimits unlimited;
+  unlimited.greetings_burst = 0;
+  Door door, control(unlimited);
+  const auto made_in_a_minute = [](Door& at, const char* prefix) {
+    int made = 0;
+    for (int i = 0; i < 6000; ++i) {
+      const std::string ip = prefix + std::to_string(i % 250);
+      made += at.watch.may_greet(*platform::parse_ip(ip), at.now);
+      at.now += second / 100;
+    }
+    return made;
+  };
+  const int made = made_in_a_minute(door, "1.2.3.");
+  QVERIFY2(made >= 64 + 58 * 4 && made <= 64 + 61 * 4, qPrintable(QString::number(made)));
+  QVERIFY(door.watch.may_greet(*platform::parse_ip("1.2.4.1"), door.now));
+  QCOMPARE(made_in_a_minute(door, "192.168.1."), 6000);  // a household
+  QCOMPARE(made_in_a_minute(control, "1.2.3."), 6000);
 }
 
 NS_TEST(TestConnectionWatch)
