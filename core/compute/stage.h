@@ -100,6 +100,31 @@ struct StageSpec {
   ExpertProvider* experts = nullptr;          // for the others; may be null when all are local
 };
 
+// How likely the model holds given tokens: with the logits after position i, the probability of targets[i]. All in
+// natural logarithms, of the softmax of the unchanged logits. The logits exist for a few positions at a time only.
+struct TokenScores {
+  const std::int32_t* targets = nullptr;  // [n]; −1: not scored, its outputs stay as they are. Null: none is
+  double* logprobs = nullptr;             // [n]
+  std::uint32_t top = 0;               // the likeliest tokens beside, at most max_top_logprobs of sampling.h
+  std::uint32_t vocabulary = 0;        // they are among the first tokens of the vocabulary
+  std::int32_t* top_tokens = nullptr;  // [n,top], the likeliest first; −1 where too few logits are finite
+  double* top_logprobs = nullptr;      // [n,top]
+};
+
+// What one session appends, and what is wanted of it. Null: not wanted, unless said otherwise.
+struct SessionPart {
+  std::uint64_t session = 0;
+  std::uint32_t n = 0;                   // positions, at least 1
+  const std::int32_t* tokens = nullptr;  // [n], needed with the embedding
+  const float* input = nullptr;          // [n,H], needed without
+  float* output = nullptr;               // [n,H], needed without the head
+  float* logits = nullptr;               // [V] of the last position; only with the head, as the rest
+  float* hidden = nullptr;               // [n,H] after the final norm
+  TokenScores scores{};
+};
+// So many sessions that append one position each are computed as alone.
+inline constexpr std::uint32_t alike_sessions = 16;
+
 struct MemoryUse {
   std::uint64_t live_bytes = 0;  // allocated by the module's tensors now
   std::uint64_t peak_bytes = 0;  // most since the last reset
@@ -150,10 +175,22 @@ class Stage {
 
   // Generation with a KV cache of `capacity` positions. One sequence per session.
   virtual Status open_session(std::uint64_t session, std::uint32_t capacity) = 0;
-  // Appends n positions. Input: tokens[n] with the embedding, else input_nH. Output: output_nH, or, with the
-  // head, logits_V of the last position. Absolute positions continue from what the cache holds.
-  virtual Status extend_session(std::uint64_t session, std::uint32_t n, const std::int32_t* tokens,
-                                const float* input_nH, float* output_nH, float* logits_V) = 0;
+  // Appends to `count` different sessions at once: the weights are read once for all of them. Absolute positions
+  // continue from what each cache holds. Up to alike_sessions parts of one position each: every part's outputs are
+  // the same bits as of a call of its own. After a failure no session has grown.
+  virtual Status extend_sessions(std::uint32_t count, const SessionPart* parts) = 0;
+  // One session.
+  Status extend_session(std::uint64_t session, std::uint32_t n, const std::int32_t* tokens,
+                        const float* input_nH, float* output_nH, float* logits_V) {
+    SessionPart part;
+    part.session = session;
+    part.n = n;
+    part.tokens = tokens;
+    part.input = input_nH;
+    part.output = output_nH;
+    part.logits = logits_V;
+    return extend_sessions(1, &part);
+  }
   virtual void close_session(std::uint64_t session) = 0;
   // Logits of every position without a cache, [B,T,V]; the oracle of the cached path. Only with the head.
   virtual Status logits(const MicroBatch& batch, float* logits_BTV) = 0;

@@ -10,6 +10,8 @@
 // side.
 #pragma once
 
+#include <vector>
+
 #include "core/model/attention_shape.h"
 #include "core/model/kernels.h"
 
@@ -18,6 +20,15 @@ namespace neuroshard::model {
 // output [B·T, heads·D]; log_sum [B, heads, T]. Throws OutOfMemory.
 void attention_forward(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input,
                        void* output, float* log_sum);
+
+// Sequences with keys and values of their own, side by side: the same bits as one after the other. B must be 1 each.
+struct AttentionTask {
+  AttentionShape shape;
+  AttentionInput input;
+  void* output = nullptr;
+  float* log_sum = nullptr;
+};
+void attention_forward(const Kernels& kernels, const std::vector<AttentionTask>& tasks);
 
 // past must be 0. Throws OutOfMemory.
 void attention_backward(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input,

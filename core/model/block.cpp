@@ -8,8 +8,8 @@
 namespace neuroshard::model {
 namespace {
 
-AttentionShape attention_shape(const compute::ModelShape& shape, const BlockRun& run, std::int64_t past) {
-  return {run.batch, run.sequence, past, shape.heads, shape.kv_heads, shape.head_dim};
+AttentionShape attention_shape(const compute::ModelShape& shape, const BlockRun& run) {
+  return {run.batch, run.sequence, 0, shape.heads, shape.kv_heads, shape.head_dim};
 }
 
 struct Widths {
@@ -23,11 +23,11 @@ Widths widths(const compute::ModelShape& shape) {
 
 // Projects the normalised input to queries, keys and values and turns the first two.
 at::Tensor project(const BlockContext& context, const BlockWeights& weights, const at::Tensor& normalised,
-                   std::int64_t period, std::int64_t past) {
+                   std::int64_t period) {
   at::Tensor qkv = make_activations(context.kernels(), {normalised.size(0), widths(context.shape).all()});
   multiply_transposed(context.backend, qkv, normalised, weights.qkv);
   context.rope->apply(context.kernels(), raw(qkv), qkv.size(0), qkv.size(1),
-                      context.shape.heads + context.shape.kv_heads, period, past, 1.0f);
+                      context.shape.heads + context.shape.kv_heads, period, 0, 1.0f);
   return qkv;
 }
 
@@ -48,6 +48,19 @@ AttentionInput attention_input(const Kernels& kernels, const at::Tensor& qkv, co
   return {q, q + width.query * size, q + (width.query + width.key) * size, width.all(), width.all()};
 }
 
+// Appends the keys and values of qkv's rows to a cache.
+void keep_keys(const Kernels& kernels, const at::Tensor& qkv, const Widths& width, const KvLayer& cache,
+               std::int64_t past) {
+  const std::int64_t size = element_bytes(kernels);
+  const auto key_bytes = static_cast<std::size_t>(width.key * size);
+  for (std::int64_t row = 0; row < qkv.size(0); ++row) {
+    const char* keys = static_cast<const char*>(raw(qkv)) + (row * width.all() + width.query) * size;
+    const std::int64_t at = (past + row) * width.key * size;
+    std::memcpy(static_cast<char*>(raw(cache.keys)) + at, keys, key_bytes);
+    std::memcpy(static_cast<char*>(raw(cache.values)) + at, keys + key_bytes, key_bytes);
+  }
+}
+
 }  // namespace
 
 at::Tensor block_forward(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
@@ -57,35 +70,43 @@ at::Tensor block_forward(const BlockContext& context, const BlockWeights& weight
   state.x = x;
   {
     const at::Tensor normalised = rms_norm(context, weights.attention_norm, x, state.attention_inverse);
-    state.qkv = project(context, weights, normalised, run.sequence, 0);
+    state.qkv = project(context, weights, normalised, run.sequence);
   }
   state.attended = make_activations(context.kernels(), {tokens, width.query});
   state.log_sum = make_floats({tokens, context.shape.heads});
-  attention_forward(context.kernels(), attention_shape(context.shape, run, 0),
+  attention_forward(context.kernels(), attention_shape(context.shape, run),
                     attention_input(context.kernels(), state.qkv, width), raw(state.attended),
                     floats(state.log_sum));
   return finish(context, weights, run, x, state);
 }
 
 at::Tensor block_extend(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
-                        const at::Tensor& x, const KvLayer& cache, std::int64_t past) {
+                        const at::Tensor& x, const std::vector<SessionRows>& sessions, std::size_t layer) {
+  const Kernels& kernels = context.kernels();
   const Widths width = widths(context.shape);
   BlockState state;
   const at::Tensor normalised = rms_norm(context, weights.attention_norm, x, state.attention_inverse);
-  const at::Tensor qkv = project(context, weights, normalised, x.size(0), past);
-  const std::int64_t size = element_bytes(context.kernels());
-  const auto key_bytes = static_cast<std::size_t>(width.key * size);
-  for (std::int64_t row = 0; row < x.size(0); ++row) {
-    const char* keys = static_cast<const char*>(raw(qkv)) + (row * width.all() + width.query) * size;
-    const std::int64_t at = (past + row) * width.key * size;
-    std::memcpy(static_cast<char*>(raw(cache.keys)) + at, keys, key_bytes);
-    std::memcpy(static_cast<char*>(raw(cache.values)) + at, keys + key_bytes, key_bytes);
-  }
-  state.attended = make_activations(context.kernels(), {x.size(0), width.query});
+  const at::Tensor qkv = make_activations(kernels, {x.size(0), width.all()});
+  at::Tensor product = qkv;
+  multiply_transposed(context.backend, product, normalised, weights.qkv);
+  state.attended = make_activations(kernels, {x.size(0), width.query});
   const at::Tensor log_sum = make_floats({x.size(0), context.shape.heads});
-  const AttentionInput input{raw(qkv), raw(cache.keys), raw(cache.values), width.all(), width.key};
-  attention_forward(context.kernels(), attention_shape(context.shape, run, past), input, raw(state.attended),
-                    floats(log_sum));
+  std::vector<AttentionTask> tasks;
+  tasks.reserve(sessions.size());
+  for (const SessionRows& session : sessions) {
+    const at::Tensor rows = rows_of(qkv, session.first, session.count);
+    const std::int64_t past = session.cache->length;
+    context.rope->apply(kernels, raw(rows), session.count, width.all(),
+                        context.shape.heads + context.shape.kv_heads, session.count, past, 1.0f);
+    const KvLayer& cache = session.cache->layers[layer];
+    keep_keys(kernels, rows, width, cache, past);
+    tasks.push_back(
+        {{1, session.count, past, context.shape.heads, context.shape.kv_heads, context.shape.head_dim},
+         {raw(rows), raw(cache.keys), raw(cache.values), width.all(), width.key},
+         raw(rows_of(state.attended, session.first, session.count)),
+         floats(log_sum) + session.first * context.shape.heads});
+  }
+  attention_forward(kernels, tasks);
   return finish(context, weights, run, x, state);
 }
 
@@ -111,7 +132,7 @@ void block_backward(const BlockContext& context, const BlockWeights& weights, co
     add_outer(context.backend, weights.out, gradient.rounded, state.attended);
     char* q = static_cast<char*>(raw(gradient_qkv));
     const std::int64_t size = element_bytes(kernels);
-    attention_backward(kernels, attention_shape(context.shape, run, 0),
+    attention_backward(kernels, attention_shape(context.shape, run),
                        attention_input(kernels, state.qkv, width), raw(state.attended), floats(state.log_sum),
                        raw(gradient_attended),
                        {q, q + width.query * size, q + (width.query + width.key) * size});

@@ -7,6 +7,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include "core/compute/stage.h"
 #include "core/model/attention.h"
 #include "core/model/block_context.h"
@@ -47,9 +51,16 @@ struct BlockRun {
 // Returns y [N,H]. Throws OutOfMemory, ProviderFailure.
 at::Tensor block_forward(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
                          const at::Tensor& x, BlockState& state);
-// The same for the next positions of one sequence, whose keys and values join the cache.
+// Rows of x: the next positions of one session.
+struct SessionRows {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  KvCache* cache = nullptr;
+};
+// The same for the next positions of several sessions, whose keys and values of `layer` join the caches; the lengths
+// of the caches stay. The rows of one product are all sessions' rows.
 at::Tensor block_extend(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
-                        const at::Tensor& x, const KvLayer& cache, std::int64_t past);
+                        const at::Tensor& x, const std::vector<SessionRows>& sessions, std::size_t layer);
 // gradient: of y on entry, of x on return. Adds to the gradients of the weights. Destroys `state`.
 void block_backward(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
                     BlockState& state, ResidualGradient& gradient);

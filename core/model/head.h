@@ -30,5 +30,10 @@ double head_forward(const BlockContext& context, const HeadWeights& weights, con
 ResidualGradient head_backward(const BlockContext& context, const HeadWeights& weights, HeadState& state);
 // logits [N,V]
 void head_logits(const BlockContext& context, const HeadWeights& weights, const at::Tensor& x, float* logits);
+// x after the final norm, [N,H]
+void head_hidden(const BlockContext& context, const HeadWeights& weights, const at::Tensor& x, float* hidden);
+// How likely given tokens are after the rows of x; see compute::TokenScores.
+void head_scores(const BlockContext& context, const HeadWeights& weights, const at::Tensor& x,
+                 const compute::TokenScores& scores);
 
 }  // namespace neuroshard::model

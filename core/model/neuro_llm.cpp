@@ -283,22 +283,66 @@ void NeuroLlm::open_session(std::uint64_t session, std::int64_t capacity) {
                                   std::int64_t{context_.shape.kv_heads} * context_.shape.head_dim));
 }
 
-void NeuroLlm::extend_session(std::uint64_t session, std::int64_t n, const std::int32_t* tokens,
-                              const float* input, float* output, float* logits) {
-  KvCache& cache = sessions_.find(session)->second;
+std::vector<SessionRows> NeuroLlm::rows_of_sessions(const std::vector<compute::SessionPart>& parts) {
+  std::vector<SessionRows> rows;
+  std::int64_t first = 0;
+  for (const compute::SessionPart& part : parts) {
+    rows.push_back({first, part.n, &sessions_.find(part.session)->second});
+    first += part.n;
+  }
+  return rows;
+}
+
+// The logits of all sessions in one product.
+void NeuroLlm::last_logits(const std::vector<compute::SessionPart>& parts,
+                           const std::vector<SessionRows>& rows, const at::Tensor& x) const {
+  std::vector<std::size_t> wanted;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].logits != nullptr) wanted.push_back(i);
+  if (wanted.empty()) return;
+  const auto count = static_cast<std::int64_t>(wanted.size());
+  const std::int64_t vocab = context_.shape.vocab;
+  const at::Tensor last = make_floats({count, x.size(1)});
+  for (std::int64_t i = 0; i < count; ++i) {
+    const SessionRows& session = rows[wanted[static_cast<std::size_t>(i)]];
+    copy_to(rows_of(x, session.first + session.count - 1, 1), floats(last) + i * x.size(1));
+  }
+  const at::Tensor logits = make_floats({count, vocab});
+  head_logits(context_, head_, last, floats(logits));
+  for (std::int64_t i = 0; i < count; ++i)
+    copy_to(rows_of(logits, i, 1), parts[wanted[static_cast<std::size_t>(i)]].logits);
+}
+
+void NeuroLlm::answer_sessions(const std::vector<compute::SessionPart>& parts,
+                               const std::vector<SessionRows>& rows, const at::Tensor& x) const {
+  if (has_head()) last_logits(parts, rows, x);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const compute::SessionPart& part = parts[i];
+    const at::Tensor own = rows_of(x, rows[i].first, rows[i].count);
+    if (!has_head()) {
+      copy_to(own, part.output);
+      continue;
+    }
+    if (part.hidden != nullptr) head_hidden(context_, head_, own, part.hidden);
+    if (part.scores.targets != nullptr) head_scores(context_, head_, own, part.scores);
+  }
+}
+
+void NeuroLlm::extend_sessions(const std::vector<compute::SessionPart>& parts) {
+  const std::vector<SessionRows> rows = rows_of_sessions(parts);
+  const std::int64_t tokens = rows.back().first + rows.back().count;
+  at::Tensor x = make_floats({tokens, std::int64_t{context_.shape.hidden}});
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    copy_to(enter(rows[i].count, parts[i].tokens, parts[i].input),
+            floats(x) + rows[i].first * context_.shape.hidden);
+  }
   BlockRun run;
   run.batch = 1;
-  run.sequence = n;
-  at::Tensor x = enter(n, tokens, input);
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    x = block_extend(context_, blocks_[i], run_of(run, i, 0, false), x, cache.layers[i], cache.length);
-  }
-  if (has_head()) {
-    head_logits(context_, head_, rows_of(x, n - 1, 1), logits);
-  } else {
-    copy_to(x, output);
-  }
-  cache.length += n;
+  run.sequence = tokens;
+  for (std::size_t i = 0; i < blocks_.size(); ++i)
+    x = block_extend(context_, blocks_[i], run_of(run, i, 0, false), x, rows, i);
+  answer_sessions(parts, rows, x);
+  for (const SessionRows& session : rows) session.cache->length += session.count;
 }
 
 }  // namespace neuroshard::model

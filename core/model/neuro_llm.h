@@ -53,8 +53,7 @@ class NeuroLlm {
   std::vector<float>& router_bias() { return bias_; }
 
   void open_session(std::uint64_t session, std::int64_t capacity);
-  void extend_session(std::uint64_t session, std::int64_t n, const std::int32_t* tokens, const float* input,
-                      float* output, float* logits);
+  void extend_sessions(const std::vector<compute::SessionPart>& parts);
   void close_session(std::uint64_t session) { sessions_.erase(session); }
 
  private:
@@ -72,6 +71,11 @@ class NeuroLlm {
   };
 
   void make_slots(const compute::StageSpec& spec);
+  std::vector<SessionRows> rows_of_sessions(const std::vector<compute::SessionPart>& parts);
+  void answer_sessions(const std::vector<compute::SessionPart>& parts, const std::vector<SessionRows>& rows,
+                       const at::Tensor& x) const;
+  void last_logits(const std::vector<compute::SessionPart>& parts, const std::vector<SessionRows>& rows,
+                   const at::Tensor& x) const;
   at::Tensor enter(std::int64_t tokens, const std::int32_t* ids, const float* input) const;
   BlockRun run_of(const BlockRun& base, std::size_t block, std::uint64_t id, bool training) const;
   // Blocks only; drops each block's state at once unless `keep`.

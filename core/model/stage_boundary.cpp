@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <set>
 
 #include "core/compute/module.h"
+#include "core/compute/sampling.h"
 #include "core/model/tensors.h"
 
 namespace neuroshard::model {
@@ -266,24 +268,48 @@ Status StageBoundary::open_session(std::uint64_t session, std::uint32_t capacity
   });
 }
 
-Status StageBoundary::extend_session(std::uint64_t session, std::uint32_t n, const std::int32_t* tokens,
-                                     const float* input, float* output, float* logits) {
-  const bool alone = n == 1 && compute::active_parameter_count(model_->shape()) < least_parallel_parameters;
+Status StageBoundary::check_scores(const compute::TokenScores& scores, std::uint32_t n) const {
+  if (scores.targets == nullptr) return success();
+  if (scores.logprobs == nullptr) return bad("Scores need room for the log-probabilities.");
+  if (scores.top > compute::max_top_logprobs) return bad("Scores have at most 20 of the likeliest tokens.");
+  if (scores.top > 0 && (scores.top_tokens == nullptr || scores.top_logprobs == nullptr))
+    return bad("Scores need room for the likeliest tokens.");
+  return check_tokens(scores.targets, n, -1);
+}
+
+Status StageBoundary::check(const compute::SessionPart& part) const {
+  const KvCache* cache = model_->session(part.session);
+  if (cache == nullptr) return failure(ErrorCode::NotFound, "This session is not open.");
+  if (part.n == 0) return bad("A session grows by at least one position.");
+  if (part.n > cache->capacity - cache->length)
+    return failure(ErrorCode::Exhausted, "The session's cache is full.");
+  compute::MicroBatch batch;
+  batch.batch = 1;
+  batch.sequence = part.n;
+  batch.tokens = part.tokens;
+  batch.input = part.input;
+  if (const Status status = check(batch, false); !status.ok()) return status;
+  if (model_->has_head()) return check_scores(part.scores, part.n);
+  if (part.output == nullptr) return bad(no_output);
+  const bool of_head = part.logits != nullptr || part.hidden != nullptr || part.scores.targets != nullptr;
+  return of_head ? bad("The stage has no head, and so no logits, hidden states and scores.") : success();
+}
+
+Status StageBoundary::extend_sessions(std::uint32_t count, const compute::SessionPart* parts) {
+  const bool alone = count == 1 && parts[0].n == 1 &&
+                     compute::active_parameter_count(model_->shape()) < least_parallel_parameters;
   return guarded(alone ? 1 : threads_.load(), [&] {
-    const KvCache* cache = model_->session(session);
-    if (cache == nullptr) return failure(ErrorCode::NotFound, "This session is not open.");
-    if (n == 0) return bad("A session grows by at least one position.");
-    if (n > cache->capacity - cache->length)
-      return failure(ErrorCode::Exhausted, "The session's cache is full.");
-    compute::MicroBatch batch;
-    batch.batch = 1;
-    batch.sequence = n;
-    batch.tokens = tokens;
-    batch.input = input;
-    if (const Status status = check(batch, false); !status.ok()) return status;
-    if (model_->has_head() ? logits == nullptr : output == nullptr)
-      return bad("A session needs room for the logits, or for the output of a stage without the head.");
-    model_->extend_session(session, n, tokens, input, output, logits);
+    std::set<std::uint64_t> sessions;
+    std::uint64_t rows = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (const Status status = check(parts[i]); !status.ok()) return status;
+      if (!sessions.insert(parts[i].session).second) return bad("A session may have one part in a call.");
+      rows += parts[i].n;
+    }
+    if (rows == 0) return bad("No session is given.");
+    if (rows * model_->shape().experts_per_token > max_rows)
+      return bad("The sessions grow by too many positions in one call.");
+    model_->extend_sessions({parts, parts + count});
     return success();
   });
 }

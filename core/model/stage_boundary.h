@@ -41,8 +41,7 @@ class StageBoundary final : public compute::Stage {
   void router_bias(float* bias) const override;
   void set_router_bias(const float* bias) override;
   compute::Status open_session(std::uint64_t session, std::uint32_t capacity) override;
-  compute::Status extend_session(std::uint64_t session, std::uint32_t n, const std::int32_t* tokens,
-                                 const float* input, float* output, float* logits) override;
+  compute::Status extend_sessions(std::uint32_t count, const compute::SessionPart* parts) override;
   void close_session(std::uint64_t session) override { model_->close_session(session); }
   compute::Status logits(const compute::MicroBatch& batch, float* logits) override;
 
@@ -50,6 +49,8 @@ class StageBoundary final : public compute::Stage {
   ~StageBoundary() = default;
   const at::Tensor* buffer(std::uint32_t slot, compute::SlotBuffer which, compute::Status& status);
   compute::Status check(const compute::MicroBatch& batch, bool targets) const;
+  compute::Status check(const compute::SessionPart& part) const;
+  compute::Status check_scores(const compute::TokenScores& scores, std::uint32_t n) const;
   compute::Status check_tokens(const std::int32_t* tokens, std::uint64_t count, std::int32_t least) const;
   compute::Status run(const std::function<compute::Status()>& call) const {
     return guarded(threads_.load(), call);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/base/error.h"
@@ -32,6 +33,7 @@ struct ToyControls {
   std::uint64_t memory_limit = 0;
   std::uint64_t forwards = 0;
   std::function<void()> on_forward;
+  std::size_t most_sessions = 1000;  // before memory runs out
 };
 
 class ToyStage final : public compute::Stage {
@@ -126,19 +128,26 @@ class ToyStage final : public compute::Stage {
   }
   void router_bias(float* bias) const override { std::copy(bias_.begin(), bias_.end(), bias); }
   void set_router_bias(const float* bias) override { std::copy(bias, bias + bias_.size(), bias_.begin()); }
-  compute::Status open_session(std::uint64_t, std::uint32_t) override { return {}; }
-  compute::Status extend_session(std::uint64_t, std::uint32_t n, const std::int32_t* tokens, const float*,
-                                 float*, float* logits) override {
-    const float* const x =
-        slots_.front().parameters.data() + embed_ + static_cast<std::size_t>(tokens[n - 1]) * shape_.hidden;
+  compute::Status open_session(std::uint64_t session, std::uint32_t) override {
+    if (sessions_.size() >= controls_.most_sessions) return toy_failure(ErrorCode::Exhausted, "no memory");
+    sessions_.insert(session);
+    return {};
+  }
+  compute::Status extend_sessions(std::uint32_t count, const compute::SessionPart* parts) override {
     const float* const head = slots_.back().parameters.data() + head_;
-    for (std::size_t v = 0; v < shape_.vocab; ++v) {
-      logits[v] = 0;
-      for (std::size_t h = 0; h < shape_.hidden; ++h) logits[v] += x[h] * head[v * shape_.hidden + h];
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const compute::SessionPart& part = parts[i];
+      if (part.logits == nullptr) continue;
+      const float* const x = slots_.front().parameters.data() + embed_ +
+                             static_cast<std::size_t>(part.tokens[part.n - 1]) * shape_.hidden;
+      for (std::size_t v = 0; v < shape_.vocab; ++v) {
+        part.logits[v] = 0;
+        for (std::size_t h = 0; h < shape_.hidden; ++h) part.logits[v] += x[h] * head[v * shape_.hidden + h];
+      }
     }
     return {};
   }
-  void close_session(std::uint64_t) override {}
+  void close_session(std::uint64_t session) override { sessions_.erase(session); }
   compute::Status logits(const compute::MicroBatch&, float*) override { return {}; }
 
  private:
@@ -209,6 +218,7 @@ class ToyStage final : public compute::Stage {
   ToyControls& controls_;
   std::vector<Slot> slots_;
   std::uint64_t embed_ = 0, head_ = 0;
+  std::set<std::uint64_t> sessions_;
   std::map<std::uint64_t, Kept> kept_;
   std::vector<std::uint64_t> load_;
   std::vector<float> bias_;

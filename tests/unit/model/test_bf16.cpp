@@ -3,7 +3,7 @@
 #include <QtTest>
 
 #include "tests/support/test_main.h"
-#include "tests/unit/model/model_test.h"
+#include "tests/unit/model/session_test.h"
 
 using namespace neuroshard;
 using namespace neuroshard::model_test;
@@ -192,6 +192,17 @@ class TestBf16 : public QObject {
       const std::vector<float> expected(all.begin() + (at - 1) * shape.vocab, all.begin() + at * shape.vocab);
       QVERIFY2(relative_distance(last, expected) < 0.05, qPrintable(QString::number(at)));
       NS_VERIFY_OK(stage->extend_session(1, 1, batch.tokens.data() + at, nullptr, nullptr, last.data()));
+    }
+  }
+
+  void sessions_in_one_call_are_as_alone() {
+    for (const std::uint32_t experts : {1u, 4u}) {
+      const ModelShape shape = odd_shape(experts);
+      StageSpec spec = whole_model(shape);
+      spec.trainable = false;
+      const StagePtr stage = make("bf16", spec, 4.0f);
+      const QString difference = difference_to_alone(*stage, shape);
+      QVERIFY2(difference.isEmpty(), qPrintable(difference));
     }
   }
 

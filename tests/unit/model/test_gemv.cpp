@@ -163,6 +163,29 @@ class TestGemv : public QObject {
     }
   }
 
+  // So that a text does not depend on those that are generated beside it.
+  void rows_have_the_same_bits_in_any_company() {
+    for (const Table& table : tables()) {
+      const Kernels& kernels = *table.kernels;
+      constexpr std::int64_t outputs = 150;
+      constexpr std::int64_t inputs = 259;
+      Problem all(kernels, 16, outputs, inputs, 4);
+      const FewProduct together = all.view(kernels, ProductOutput::Fp32);
+      kernels.multiply_few(&together, 1, ProductOutput::Fp32);
+      const std::vector<float> expected = all.y;
+      for (std::int64_t rows = 1; rows < 16; ++rows) {
+        FewProduct part = together;
+        const std::int64_t size = kernels.element == Element::Float ? sizeof(float) : sizeof(Bf16);
+        part.x = static_cast<const char*>(together.x) + (16 - rows) * inputs * size;
+        part.y = all.y.data() + (16 - rows) * outputs;
+        part.rows = rows;
+        std::fill_n(static_cast<float*>(part.y), rows * outputs, 0.0f);
+        kernels.multiply_few(&part, 1, ProductOutput::Fp32);
+        QVERIFY2(all.y == expected, table.name);
+      }
+    }
+  }
+
   // As the experts of one token, but of unlike sizes; and enough of it for several threads.
   void lists_equal_plain_sums_for_any_threads() {
     for (const Table& table : tables()) {

@@ -1,8 +1,9 @@
 // The KV cache: cached logits equal uncached ones, however the sequence is cut into pieces or stages.
 #include <QtTest>
 
+#include "core/compute/sampling.h"
 #include "tests/support/test_main.h"
-#include "tests/unit/model/model_test.h"
+#include "tests/unit/model/session_test.h"
 
 using namespace neuroshard;
 using namespace neuroshard::model_test;
@@ -116,6 +117,110 @@ class TestGeneration : public QObject {
       NS_VERIFY_OK(back->extend_session(1, 5, nullptr, hidden.data(), nullptr, logits.data()));
     }
     QVERIFY(distance(logits, expected) < tolerance);
+  }
+
+  void sessions_in_one_call_are_as_alone_data() {
+    QTest::addColumn<int>("experts");
+    QTest::addColumn<int>("threads");
+    QTest::newRow("mixture") << 4 << 2;
+    QTest::newRow("dense, one thread") << 1 << 1;
+    QTest::newRow("dense") << 1 << 2;
+  }
+
+  void sessions_in_one_call_are_as_alone() {
+    QFETCH(int, experts);
+    QFETCH(int, threads);
+    ModelShape shape = small_shape(static_cast<std::uint32_t>(experts));
+    shape.hidden = 104;  // fills no vector, and is large enough for several threads
+    shape.heads = 13;
+    shape.kv_heads = 1;
+    shape.ffn = 300;
+    NS_VERIFY_OK(module_->set_threads(static_cast<std::uint32_t>(threads)));
+    const StagePtr stage = stage_of(*module_, generator(shape), 10);
+    QVERIFY(stage != nullptr);
+    const QString difference = difference_to_alone(*stage, shape);
+    NS_VERIFY_OK(module_->set_threads(2));
+    QVERIFY2(difference.isEmpty(), qPrintable(difference));
+  }
+
+  // The oracle reads one token at a time and takes the log-softmax of its logits.
+  void scores_of_a_prompt_are_those_of_its_logits() {
+    ModelShape shape = small_shape(4);
+    shape.sequence = 90;
+    const StagePtr stage = stage_of(*module_, generator(shape), 10);
+    constexpr std::uint32_t n = 80;
+    constexpr std::uint32_t top = 3;
+    constexpr std::uint32_t vocabulary = 50;
+    const Batch batch(shape, 1, n, 6);
+    std::vector<std::int32_t> targets(batch.tokens.begin() + 1, batch.tokens.end());
+    targets.push_back(-1);
+    targets[7] = -1;
+    std::vector<double> logprobs(n, 99), top_logprobs(std::size_t{n} * top, 99);
+    std::vector<std::int32_t> top_tokens(std::size_t{n} * top, -99);
+    std::vector<float> last(shape.vocab), hidden(std::size_t{n} * shape.hidden);
+    NS_VERIFY_OK(stage->open_session(1, n));
+    for (const std::uint32_t piece : {0u, 50u}) {
+      compute::SessionPart part;
+      part.session = 1;
+      part.n = piece == 0 ? 50 : n - 50;
+      part.tokens = batch.tokens.data() + piece;
+      part.logits = piece == 0 ? nullptr : last.data();
+      part.hidden = hidden.data() + piece * shape.hidden;
+      part.scores = {targets.data() + piece,          logprobs.data() + piece,          top, vocabulary,
+                     top_tokens.data() + piece * top, top_logprobs.data() + piece * top};
+      NS_VERIFY_OK(stage->extend_sessions(1, &part));
+    }
+    NS_VERIFY_OK(stage->open_session(2, n));
+    std::vector<float> logits(shape.vocab);
+    const SlotBuffers head = stage->slot(stage->slot_count() - 1);
+    const float* const weight = head.parameters + (head.count - std::size_t{shape.vocab} * shape.hidden);
+    for (std::uint32_t at = 0; at < n; ++at) {
+      NS_VERIFY_OK(stage->extend_session(2, 1, batch.tokens.data() + at, nullptr, nullptr, logits.data()));
+      for (const std::uint32_t v : {0u, 17u, shape.vocab - 1}) {
+        double sum = 0;
+        for (std::uint32_t h = 0; h < shape.hidden; ++h)
+          sum += double{hidden[at * shape.hidden + h]} * weight[v * shape.hidden + h];
+        QVERIFY(std::abs(sum - logits[v]) < tolerance * 10);
+      }
+      if (targets[at] < 0) {
+        QCOMPARE(logprobs[at], 99.0);
+        QCOMPARE(top_tokens[at * top], -99);
+        continue;
+      }
+      const compute::Logprobs expected =
+          compute::log_probabilities({logits.data(), logits.size()}, targets[at], top, vocabulary);
+      QVERIFY(std::abs(logprobs[at] - expected.chosen) < tolerance);
+      for (std::uint32_t i = 0; i < top; ++i) {
+        QCOMPARE(top_tokens[at * top + i], expected.top[i].token);
+        QVERIFY(std::abs(top_logprobs[at * top + i] - expected.top[i].logprob) < tolerance);
+      }
+    }
+    QVERIFY(distance(last, logits) < tolerance);
+  }
+
+  void a_call_that_fails_grows_no_session() {
+    const ModelShape shape = small_shape(4);
+    const StagePtr stage = stage_of(*module_, generator(shape), 10);
+    NS_VERIFY_OK(stage->open_session(1, 2));
+    NS_VERIFY_OK(stage->open_session(2, 1));
+    const std::int32_t token = 5;
+    std::vector<float> logits(shape.vocab), again(shape.vocab);
+    std::vector<compute::SessionPart> parts(2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      parts[i].session = i + 1;
+      parts[i].n = 1;
+      parts[i].tokens = &token;
+    }
+    NS_VERIFY_OK(stage->extend_sessions(2, parts.data()));
+    QVERIFY(to_error(stage->extend_sessions(2, parts.data())).code == ErrorCode::Exhausted);  // 2 is full
+    NS_VERIFY_OK(stage->extend_session(1, 1, &token, nullptr, nullptr, logits.data()));       // 1 is not
+    parts[1].session = 1;
+    NS_VERIFY_OK(stage->open_session(3, 1));
+    QVERIFY(!stage->extend_sessions(2, parts.data()).ok());  // twice the same
+    QVERIFY(!stage->extend_sessions(0, parts.data()).ok());
+    parts[0].session = 3;
+    parts[0].scores.targets = &token;  // without room for the result
+    QVERIFY(!stage->extend_sessions(1, parts.data()).ok());
   }
 
   void a_stage_for_generation_has_no_training_buffers() {

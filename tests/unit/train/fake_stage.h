@@ -107,10 +107,7 @@ class FakeStage final : public compute::Stage {
   void router_bias(float*) const override {}
   void set_router_bias(const float*) override {}
   compute::Status open_session(std::uint64_t, std::uint32_t) override { return {}; }
-  compute::Status extend_session(std::uint64_t, std::uint32_t, const std::int32_t*, const float*, float*,
-                                 float*) override {
-    return {};
-  }
+  compute::Status extend_sessions(std::uint32_t, const compute::SessionPart*) override { return {}; }
   void close_session(std::uint64_t) override {}
   compute::Status logits(const compute::MicroBatch&, float*) override { return {}; }
 
