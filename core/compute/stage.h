@@ -111,7 +111,7 @@ struct TokenScores {
   double* top_logprobs = nullptr;      // [n,top]
 };
 
-// What one session appends, and what is wanted of it. Null: not wanted, unless said otherwise.
+// A part of a call that extends sessions: what one session appends, and the results it asks for. Null: not wanted.
 struct SessionPart {
   std::uint64_t session = 0;
   std::uint32_t n = 0;                   // positions, at least 1

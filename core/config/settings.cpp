@@ -43,6 +43,11 @@ constexpr std::array<SettingInfo, setting_count> table{{
     {S::MaxMicroBatch, "max_micro_batch", T::Integer, K::Setting, 1, 1024, "8", "",
      "largest number of sequences at once; less where memory is short", "Largest micro-batch", "Training", "",
      false},
+    {S::GenerationShare, "generation_share", T::Integer, K::Setting, 5, 95, "50", "",
+     "share of the time for generating text while the node trains; training has the rest, and all of it "
+     "while "
+     "nobody asks for text",
+     "Share for generated text", "Training", "%", false},
     {S::CheckpointMinInterval, "checkpoint_min_interval", T::Seconds, K::Setting, 0, day, "10min", "",
      "shortest time between two automatic checkpoints", "Time between checkpoints", "Storage", "s", false},
     {S::CheckpointEverySteps, "checkpoint_every_steps", T::Integer, K::Setting, 1, 1'000'000, "10", "",

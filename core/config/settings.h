@@ -28,6 +28,7 @@ enum class Setting : std::uint8_t {
   Device,
   Precision,
   MaxMicroBatch,
+  GenerationShare,
   CheckpointMinInterval,
   CheckpointEverySteps,
   CheckpointKeepLast,

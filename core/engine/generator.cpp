@@ -5,77 +5,12 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <utility>
 
-#include "core/compute/module.h"
 #include "core/data/encoder.h"
+#include "core/engine/text_batch.h"
 
 namespace neuroshard::engine {
-namespace {
-
-constexpr std::uint64_t cache_session = 1;   // of the stage; one generation at a time
-constexpr std::uint32_t prompt_chunk = 256;  // tokens between two checks of the cancel token
-
-}  // namespace
-
-// The model's context: the newest tokens, their keys and values in the stage's cache, and the logits after
-// the last one. Closes the cache in every case.
-class TextWriter::Window {
- public:
-  Window(compute::Stage& stage, const compute::ModelShape& shape)
-      : stage_(stage), capacity_(shape.sequence), logits_(shape.vocab) {}
-  Window(const Window&) = delete;
-  Window& operator=(const Window&) = delete;
-  ~Window() { close(); }
-
-  // Starts with the prompt, or the part of it that fits.
-  Expected<void> begin(Span<const std::int32_t> prompt, const CancelToken& cancel) {
-    if (prompt.size() > capacity_) prompt = prompt.last(kept());
-    tokens_.assign(prompt.begin(), prompt.end());
-    return read_again(cancel);
-  }
-  Expected<void> append(std::int32_t token, const CancelToken& cancel) {
-    const bool full = tokens_.size() == capacity_;
-    if (full) tokens_.erase(tokens_.begin(), tokens_.end() - static_cast<std::ptrdiff_t>(kept() - 1));
-    tokens_.push_back(token);
-    return full ? read_again(cancel) : extend({&token, 1});
-  }
-  std::vector<float>& logits() { return logits_; }
-
- private:
-  // At least the token just added.
-  std::size_t kept() const { return std::max<std::size_t>(1, capacity_ - capacity_ / 4); }
-
-  void close() {
-    if (open_) stage_.close_session(cache_session);
-    open_ = false;
-  }
-  Expected<void> read_again(const CancelToken& cancel) {
-    close();
-    const compute::Status status = stage_.open_session(cache_session, capacity_);
-    if (!status.ok()) return compute::to_error(status);
-    open_ = true;
-    const Span<const std::int32_t> all(tokens_.data(), tokens_.size());
-    for (std::size_t at = 0; at < all.size(); at += prompt_chunk) {
-      if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the first token");
-      NS_RETURN_IF_ERROR(extend(all.subspan(at, std::min<std::size_t>(prompt_chunk, all.size() - at))));
-    }
-    return {};
-  }
-  Expected<void> extend(Span<const std::int32_t> tokens) {
-    const compute::Status status =
-        stage_.extend_session(cache_session, static_cast<std::uint32_t>(tokens.size()), tokens.data(),
-                              nullptr, nullptr, logits_.data());
-    if (!status.ok()) return compute::to_error(status);
-    return {};
-  }
-
-  compute::Stage& stage_;
-  const std::uint32_t capacity_;
-  std::vector<std::int32_t> tokens_;  // what the cache holds
-  std::vector<float> logits_;
-  bool open_ = false;
-};
-
 namespace {
 
 // The longest beginning of text that ends between two characters. A sequence that can't become UTF-8 counts
@@ -241,24 +176,43 @@ void TextWriter::show(bool last) {
   if (!piece.text.empty() || !piece.tokens.empty()) options_.on_piece(piece);
 }
 
-Expected<bool> TextWriter::score(Window& window, const data::Tokenizer& tokenizer,
-                                 const std::function<bool()>& turn_over) {
-  while (scored_ < tokens_.size()) {
-    if (options_.cancel.cancelled())
-      return make_error(ErrorCode::Cancelled, "stopped before the first token");
-    const std::int32_t token = tokens_[scored_++];
-    const std::vector<float>& logits = window.logits();
-    echo_token(tokenizer, {token, compute::log_probabilities({logits.data(), logits.size()}, token,
-                                                             *options_.logprobs, tokenizer.vocab_size())});
-    NS_RETURN_IF_ERROR(window.append(token, CancelToken()));
-    if (scored_ < tokens_.size() && turn_over && turn_over()) return false;
-  }
-  return true;
+compute::TokenScores TextWriter::PromptScores::view() {
+  logprobs.resize(targets.size());
+  top_tokens.resize(targets.size() * top);
+  top_logprobs.resize(targets.size() * top);
+  return {targets.data(), logprobs.data(), top, vocabulary, top_tokens.data(), top_logprobs.data()};
 }
 
-// Samples and shows one token: true if the text is complete.
-Expected<bool> TextWriter::next_token(Window& window, const data::Tokenizer& tokenizer) {
-  std::vector<float>& logits = window.logits();
+TextWriter::PromptScores TextWriter::wanted_scores(std::size_t first, std::size_t count,
+                                                   std::uint32_t vocabulary) const {
+  PromptScores scores;
+  // A scored prompt fits into the window, which therefore begins with it until an answer has filled it.
+  if (!scores_prompt() || scored_ >= result_.prompt_tokens) return scores;
+  scores.first = first + 1;
+  scores.top = *options_.logprobs;
+  scores.vocabulary = vocabulary;
+  bool any = false;
+  for (std::size_t at = scores.first; at < scores.first + count; ++at) {
+    const bool wanted = at >= scored_ && at < result_.prompt_tokens;
+    any = any || wanted;
+    scores.targets.push_back(wanted ? tokens_[at] : -1);
+  }
+  if (!any) scores.targets.clear();
+  return scores;
+}
+
+void TextWriter::echo_scores(const PromptScores& scores, const data::Tokenizer& tokenizer) {
+  for (std::size_t i = 0; i < scores.targets.size(); ++i) {
+    if (scores.targets[i] < 0) continue;
+    compute::Logprobs logprobs{scores.logprobs[i], {}};
+    for (std::size_t j = i * scores.top; j < (i + 1) * scores.top && scores.top_tokens[j] >= 0; ++j)
+      logprobs.top.push_back({scores.top_tokens[j], scores.top_logprobs[j]});
+    echo_token(tokenizer, {scores.targets[i], std::move(logprobs)});
+    scored_ = scores.first + i + 1;
+  }
+}
+
+Expected<bool> TextWriter::next_token(std::vector<float>& logits, const data::Tokenizer& tokenizer) {
   std::vector<float> own;  // as the model gave them
   if (options_.logprobs) own = logits;
   compute::adjust_logits(Span<float>(logits), options_.sampling, seen_);
@@ -279,49 +233,43 @@ Expected<bool> TextWriter::next_token(Window& window, const data::Tokenizer& tok
   return result_.tokens >= options_.max_tokens;
 }
 
-Expected<bool> TextWriter::write(TrainingSession& session, const Clock& clock,
-                                 const std::function<bool()>& turn_over) {
-  const data::Tokenizer& tokenizer = session.tokenizer();
-  if (!begun_) NS_RETURN_IF_ERROR(begin(tokenizer, session.info().shape.sequence));
-  Window window(session.stage(), session.info().shape);
-  const MonotonicTime started = clock.monotonic_now();
-  const bool is_scored = !scores_prompt() || scored_ == tokens_.size() || result_.tokens > 0;
-  // Cancellation discards only a text without tokens; generated tokens stay.
-  NS_RETURN_IF_ERROR(window.begin({tokens_.data(), is_scored ? tokens_.size() : scored_},
-                                  result_.tokens == 0 ? options_.cancel : CancelToken()));
-  if (!is_scored) {
-    NS_ASSIGN_OR_RETURN(const bool scored, score(window, tokenizer, turn_over));
-    if (!scored) {
-      result_.prompt_seconds += to_seconds(clock.monotonic_now() - started);
-      return false;
-    }
-  }
-  const MonotonicTime prompted = clock.monotonic_now();
-  if (result_.tokens == 0) result_.prompt_seconds += to_seconds(prompted - started);
-
-  bool complete = options_.max_tokens == 0;
-  while (!complete) {
-    if (options_.cancel.cancelled()) {
-      result_.stopped = true;
-      break;
-    }
-    NS_ASSIGN_OR_RETURN(complete, next_token(window, tokenizer));
-    if (complete) break;
-    if (turn_over && turn_over()) {
-      result_.seconds += to_seconds(clock.monotonic_now() - prompted);
-      return false;
-    }
-    NS_RETURN_IF_ERROR(window.append(tokens_.back(), CancelToken()));
-  }
+void TextWriter::end(bool stopped) {
+  result_.stopped = stopped;
   show(/*last=*/true);
-  result_.seconds += to_seconds(clock.monotonic_now() - prompted);
-  return true;
+}
+
+void TextWriter::resume(MonotonicTime now) {
+  if (!since_) since_ = now;
+}
+
+void TextWriter::prompt_is_read(MonotonicTime now) {
+  if (prompt_read_) return;
+  pause(now);
+  prompt_read_ = true;
+  since_ = now;
+}
+
+void TextWriter::pause(MonotonicTime now) {
+  if (!since_) return;
+  (prompt_read_ ? result_.seconds : result_.prompt_seconds) += to_seconds(now - *since_);
+  since_.reset();
 }
 
 Expected<Generation> generate(TrainingSession& session, const Clock& clock, const GenerateOptions& options) {
-  TextWriter writer(options);
-  NS_ASSIGN_OR_RETURN([[maybe_unused]] const bool complete, writer.write(session, clock, {}));
-  return writer.result();
+  const auto text = std::make_shared<TextWriter>(options);
+  Expected<void> outcome;
+  bool given = false;
+  TextBatch batch(clock);
+  TextBatch::Hooks hooks;
+  hooks.arrivals = [&] {
+    std::vector<std::shared_ptr<TextWriter>> texts;
+    if (!std::exchange(given, true)) texts.push_back(text);
+    return texts;
+  };
+  hooks.on_done = [&](const std::shared_ptr<TextWriter>&, const Expected<void>& result) { outcome = result; };
+  batch.write(session, 1, hooks);
+  NS_RETURN_IF_ERROR(outcome);
+  return text->result();
 }
 
 }  // namespace neuroshard::engine

@@ -1,9 +1,5 @@
-// Text from a trained model: encode the prompt, extend the key/value cache token by token, sample, decode.
-// The same model, prompt, options and build give the same text.
-//
-// The model reads a window of at most the trained sequence length T: it has not learned later positions.
-// When the window is full, the generator reads its last 3T/4 tokens again as a new window, so an answer may
-// be longer than T; it reads the same part of a longer prompt.
+// One text from a trained model: encodes the prompt, samples tokens from the logits that a TextBatch (text_batch.h)
+// gets from the model, and decodes them. The same model, prompt, options and build give the same text.
 #pragma once
 
 #include <cstdint>
@@ -68,19 +64,48 @@ struct Generation {
   double seconds = 0;  // time for the answer
 };
 
-// A text that is generated in turns, between which the model may train or be replaced: the tokens so far are
-// kept, and each turn reads the window again.  Threads: one at a time.
+// The progress of one text. A TextBatch drives it, in turns between which the model may train or be replaced: the
+// tokens so far are kept.  Threads: one at a time.
 class TextWriter {
  public:
   explicit TextWriter(GenerateOptions options) : options_(std::move(options)), rng_(options_.seed) {}
 
-  // Generates until the text is complete (true), or until `turn_over`, called after each token, returns true
-  // (false). Each turn generates at least one token, or scores one of the prompt. On the session's thread, after
-  // prepare() in either mode. Errors: InvalidArgument (a prompt or number out of bounds, options), Exhausted
-  // (memory), Denied (a whole_prompt that is too long), Cancelled (before the first token), those of the stage.
-  Expected<bool> write(TrainingSession& session, const Clock& clock, const std::function<bool()>& turn_over);
-
   const Generation& result() const { return result_; }
+  bool cancelled() const { return options_.cancel.cancelled(); }
+
+  // Encodes the prompt and echoes it. window: the model's. Once, before the rest. Errors: InvalidArgument, Denied (a
+  // whole_prompt that is too long).
+  Expected<void> begin(const data::Tokenizer& tokenizer, std::uint32_t window);
+  bool begun() const { return begun_; }
+  // Prompt and answer, without the end of the text.
+  const std::vector<std::int32_t>& tokens() const { return tokens_; }
+
+  // Scores of the prompt's tokens, which the model gives while it reads them.
+  struct PromptScores {
+    std::size_t first = 0;              // place in the prompt of the first target
+    std::vector<std::int32_t> targets;  // empty: nothing to score
+    std::vector<double> logprobs;
+    std::uint32_t top = 0;
+    std::uint32_t vocabulary = 0;
+    std::vector<std::int32_t> top_tokens;
+    std::vector<double> top_logprobs;
+    compute::TokenScores view();
+  };
+  // Room for the scores that the positions [first, first + count) of the prompt give and that are not echoed yet.
+  PromptScores wanted_scores(std::size_t first, std::size_t count, std::uint32_t vocabulary) const;
+  void echo_scores(const PromptScores& scores, const data::Tokenizer& tokenizer);
+
+  // False: the prompt was all that is asked for.
+  bool wants_tokens() const { return options_.max_tokens > 0; }
+  // Samples a token from the logits after tokens(), which it changes, and shows it: true if the text is complete.
+  Expected<bool> next_token(std::vector<float>& logits, const data::Tokenizer& tokenizer);
+  // The text is complete, or stopped by its cancel token: shows what was held back.
+  void end(bool stopped);
+
+  // The times of the result: the text is worked on from resume() to pause(), and its prompt until prompt_is_read().
+  void resume(MonotonicTime now);
+  void prompt_is_read(MonotonicTime now);
+  void pause(MonotonicTime now);
 
  private:
   // A token whose text has not been shown yet.
@@ -89,13 +114,6 @@ class TextWriter {
     std::size_t begin = 0, end = 0;  // of its bytes in the text
   };
 
-  class Window;
-
-  Expected<void> begin(const data::Tokenizer& tokenizer, std::uint32_t window);
-  // Both as write(), with the window on the tokens before.
-  Expected<bool> score(Window& window, const data::Tokenizer& tokenizer,
-                       const std::function<bool()>& turn_over);
-  Expected<bool> next_token(Window& window, const data::Tokenizer& tokenizer);
   bool scores_prompt() const { return options_.echo && options_.logprobs.has_value(); }
   void note(std::int32_t token);
   void echo_token(const data::Tokenizer& tokenizer, WrittenToken token);
@@ -107,12 +125,14 @@ class TextWriter {
   GenerateOptions options_;
   Generation result_;
   Rng rng_;
-  std::vector<std::int32_t> tokens_;  // prompt and text
-  std::vector<bool> seen_;            // tokens of the prompt and the text, for the penalty
+  std::vector<std::int32_t> tokens_;
+  std::vector<bool> seen_;  // tokens of the prompt and the text, for the penalty
   std::deque<Waiting> waiting_;
   bool begun_ = false;
   std::size_t scored_ = 0;  // tokens of the prompt that were echoed with log-probabilities
   std::size_t shown_ = 0;
+  bool prompt_read_ = false;
+  std::optional<MonotonicTime> since_;  // of the time that the result does not have yet
 };
 
 // InvalidArgument: an option is out of bounds. The prompt is not looked at.

@@ -1,4 +1,4 @@
-// Texts that HTTP clients wait for. A node generates a few at a time in turns; the others wait here in the order in
+// Texts that HTTP clients wait for. A node generates some at once; the others wait here in the order in
 // which they came, and beyond a bound none is accepted.
 //
 // Threads: the server's, apart from the node's calls, which enqueue.
@@ -16,7 +16,7 @@
 
 namespace neuroshard::serve {
 
-inline constexpr std::size_t max_texts_running = 2;  // a node takes four: two are left to its person
+inline constexpr std::size_t max_texts_running = 12;  // a node takes 16: four are left to its person
 inline constexpr std::size_t max_texts_waiting = 32;
 
 class TextQueue {

@@ -21,6 +21,7 @@ SessionHost::~SessionHost() = default;
 Expected<SessionHost::Ready> SessionHost::open(const PrepareOptions& options, std::uint64_t evaluate_at) {
   text_.reset();
   close();
+  ++weights_;
   auto ready = [&]() -> Expected<Ready> {
     Ready result;
     NS_ASSIGN_OR_RETURN(result.info, open_training(options));
@@ -66,6 +67,7 @@ WallTime SessionHost::saved_at(const std::string& checkpoint) const {
 Expected<SessionHost::Turn> SessionHost::step(std::uint32_t threads, std::uint64_t target,
                                               const CancelToken& cancel) {
   training_->limit_threads(threads);
+  ++weights_;
   const std::shared_ptr<RoundTrainer>& rounds = context_.options.rounds;
   if (rounds) {
     NS_ASSIGN_OR_RETURN(const RoundTrainer::Turn turn, rounds->before_step());
@@ -117,6 +119,7 @@ Expected<TrainingSession*> SessionHost::open_for_text(const CancelToken& interru
   NS_ASSIGN_OR_RETURN(auto opened, context_.options.make_session(context_.directory, services));
   NS_RETURN_IF_ERROR(opened->prepare(options));
   text_ = std::move(opened);
+  ++weights_;
   return text_.get();
 }
 

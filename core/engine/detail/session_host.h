@@ -65,6 +65,8 @@ class SessionHost {
   bool has_model() const { return training_ || text_; }
   bool has_text_model() const { return text_ != nullptr; }
   void close_text_model() { text_.reset(); }
+  // Another number after each change of the weights of the model that generates text.
+  std::uint64_t weights() const { return weights_; }
 
  private:
   Expected<SessionInfo> open_training(const PrepareOptions& options);
@@ -74,6 +76,7 @@ class SessionHost {
   std::unique_ptr<TrainingSession> training_;
   std::unique_ptr<TrainingSession> text_;
   RouterLoad router_;
+  std::uint64_t weights_ = 1;
 };
 
 }  // namespace neuroshard::engine::detail

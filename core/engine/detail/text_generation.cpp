@@ -11,10 +11,9 @@
 namespace neuroshard::engine::detail {
 namespace {
 
-constexpr Duration turn_beside_training = std::chrono::seconds(2);
-constexpr Duration turn_alone = std::chrono::seconds(1);  // then other commands may run
+constexpr double turn_alone_seconds = 1;  // then other commands may run
 constexpr Duration model_kept = std::chrono::seconds(60);
-constexpr std::size_t max_texts = 4;
+constexpr std::size_t max_texts = max_batch_texts;
 constexpr std::uint32_t no_token = 0x7fff'ffff;  // of no vocabulary
 
 Expected<GenerateOptions> options_of(const node::GenerateRequest& request) {
@@ -101,11 +100,20 @@ class PieceStream {
   bool of_prompt_ = false;
 };
 
+// Of the settings, which change on the compute thread.
+double share_of(const config::DataDirectory& directory) {
+  return static_cast<double>(directory.settings().number(config::Setting::GenerationShare)) / 100.0;
+}
+
 }  // namespace
 
 TextGeneration::TextGeneration(const EngineContext& context, SessionHost& host,
                                const TrainingController& training)
-    : context_(context), host_(host), training_(training) {}
+    : context_(context),
+      host_(host),
+      training_(training),
+      batch_(context.services.clock),
+      share_(share_of(context.directory)) {}
 
 Expected<node::CommandId> TextGeneration::generate(const node::GenerateRequest& request,
                                                    node::TextHandler on_text) {
@@ -128,77 +136,126 @@ Expected<node::CommandId> TextGeneration::generate(const node::GenerateRequest& 
                          "several texts are being generated already; try again when one is complete"));
     }
     options.cancel = context_.commands.make_cancellable(id);
-    texts_.push_back(std::make_shared<Text>(id, std::move(options)));
-    texts_.back()->finish = finish;
+    const auto text = std::make_shared<Text>(id, std::move(options));
+    text->finish = finish;
+    texts_.push_back(text);
+    const std::lock_guard lock(mutex_);
+    joining_.push_back(text);
   });
+}
+
+// Bills the time since the last job of the texts to the training.
+void TextGeneration::count_training() {
+  const MonotonicTime now = context_.services.clock.monotonic_now();
+  if (training_since_) share_.add_training(to_seconds(now - *training_since_), !texts_.empty());
+  training_since_.reset();
 }
 
 bool TextGeneration::is_next() const {
   if (texts_.empty()) return false;
   // A model that is about to be prepared serves the text as well.
-  return !training_.steps() || (training_.prepared() && !had_turn_);
+  return !training_.steps() || (training_.prepared() && share_.text_is_next());
 }
 
 bool TextGeneration::start_next_turn() {
+  count_training();
+  const bool beside_training = training_.prepared() && training_.steps();
+  const MonotonicTime now = context_.services.clock.monotonic_now();
   if (!is_next()) {
-    had_turn_ = false;
+    if (beside_training) training_since_ = now;
     return false;
   }
-  had_turn_ = true;
   model_timer_.reset();
-  const auto text = texts_.front();
-  const Duration length = training_.prepared() && training_.steps() ? turn_beside_training : turn_alone;
+  const double seconds = beside_training ? share_.turn_seconds() : turn_alone_seconds;
   context_.jobs.start(
-      [this, text, length](const CancelToken& interrupt) { return write(*text, interrupt, length); },
-      [this, text](const Turn& turn) { on_turn(text, turn); });
+      [this, seconds](const CancelToken& interrupt) {
+        write(interrupt, seconds);
+        return Turn{share_of(context_.directory), host_.has_text_model()};
+      },
+      [this, now, beside_training](const Turn& turn) {
+        if (beside_training) share_.add_text(to_seconds(context_.services.clock.monotonic_now() - now));
+        on_turn(turn);
+      });
   return true;
 }
 
-TextGeneration::Turn TextGeneration::write(Text& text, const CancelToken& interrupt, Duration length) {
-  Expected<bool> complete = write_until(text, interrupt, length);
-  return {std::move(complete), host_.has_text_model()};
+std::vector<std::shared_ptr<TextWriter>> TextGeneration::take_joining() {
+  std::vector<std::shared_ptr<Text>> joining;
+  {
+    const std::lock_guard lock(mutex_);
+    joining.swap(joining_);
+  }
+  std::vector<std::shared_ptr<TextWriter>> writers;
+  for (const auto& text : joining) {
+    writers.emplace_back(text, &text->writer);
+    generating_.emplace(&text->writer, text);
+  }
+  return writers;
 }
 
-Expected<bool> TextGeneration::write_until(Text& text, const CancelToken& interrupt, Duration length) {
-  if (!host_.has_model() && text.cancel.cancelled())
-    return make_error(ErrorCode::Cancelled, "stopped before the first token");
+void TextGeneration::on_text_done(const TextWriter& writer, const Expected<void>& outcome,
+                                  std::uint64_t step) {
+  const auto at = generating_.find(&writer);
+  const std::shared_ptr<Text> text = at->second;
+  generating_.erase(at);
+  if (outcome.ok()) text->finish();
+  // At once: the turn may go on with other texts for long.
+  context_.arrivals.put([this, text, outcome, step] { leave(text, outcome, step); });
+}
+
+void TextGeneration::write(const CancelToken& interrupt, double seconds) {
+  TextBatch::Hooks hooks;
+  std::uint64_t step = 0;
+  hooks.arrivals = [this] { return take_joining(); };
+  hooks.on_done = [this, &step](const std::shared_ptr<TextWriter>& writer, const Expected<void>& outcome) {
+    on_text_done(*writer, outcome, step);
+  };
+  if (!host_.has_model()) batch_.take(hooks);  // a model is not opened for cancelled texts
+  if (!host_.has_model() && batch_.empty()) return;
   const auto session = host_.open_for_text(interrupt);
   if (!session.ok()) {
-    // More urgent work has arrived; the text continues afterwards.
-    if (session.error().code == ErrorCode::Cancelled) return false;
-    return session.error();
-  }
-  text.step = (*session)->steps_done();
-  tokenizer_ = &(*session)->tokenizer();
-  const Clock& clock = context_.services.clock;
-  const MonotonicTime end = clock.monotonic_now() + length;
-  const auto complete = text.writer.write(
-      **session, clock, [&] { return interrupt.cancelled() || clock.monotonic_now() >= end; });
-  if (complete.ok() && *complete) text.finish();
-  return complete;
-}
-
-void TextGeneration::on_turn(const std::shared_ptr<Text>& text, const Turn& turn) {
-  has_model_ = turn.has_text_model;
-  if (turn.complete.ok() && !*turn.complete) {
-    context_.publisher.emit(node::CommandProgress{text->command, "writing", text->writer.result().tokens, 0});
-    // The other texts get their turns.
-    std::rotate(texts_.begin(), texts_.begin() + 1, texts_.end());
+    // Cancelled: more urgent work has arrived, and the texts continue afterwards.
+    if (session.error().code != ErrorCode::Cancelled) batch_.fail(session.error(), hooks);
     return;
   }
-  texts_.pop_front();
-  context_.commands.end_cancellable(text->command);
-  if (texts_.empty() && has_model_) {
-    model_timer_ = context_.core.post_after(model_kept, [this] {
-      drop_model_ = true;
-      context_.jobs.advance();
-    });
-  }
-  finish(*text, turn.complete);
+  step = (*session)->steps_done();
+  tokenizer_ = &(*session)->tokenizer();
+  const Clock& clock = context_.services.clock;
+  const MonotonicTime end =
+      clock.monotonic_now() + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+  hooks.turn_over = [&] { return interrupt.cancelled() || clock.monotonic_now() >= end; };
+  batch_.write(**session, host_.weights(), hooks);
+  // The training changes the weights, and needs the memory.
+  if (!host_.has_text_model()) batch_.drop_windows((*session)->stage());
 }
 
-void TextGeneration::finish(const Text& text, const Expected<bool>& complete) {
-  if (!complete.ok()) return context_.commands.done(text.command, complete.error());
+void TextGeneration::on_turn(const Turn& turn) {
+  share_.set(turn.share);
+  has_model_ = turn.has_text_model;
+  for (const auto& text : texts_)
+    context_.publisher.emit(node::CommandProgress{text->command, "writing", text->writer.result().tokens, 0});
+  keep_model_for_a_while();
+}
+
+void TextGeneration::keep_model_for_a_while() {
+  if (!texts_.empty() || !has_model_) return;
+  model_timer_ = context_.core.post_after(model_kept, [this] {
+    drop_model_ = true;
+    context_.jobs.advance();
+  });
+}
+
+void TextGeneration::leave(const std::shared_ptr<Text>& text, const Expected<void>& outcome,
+                           std::uint64_t step) {
+  texts_.erase(std::find(texts_.begin(), texts_.end(), text));
+  if (texts_.empty()) share_.no_text_waits();
+  context_.commands.end_cancellable(text->command);
+  text->step = step;
+  finish(*text, outcome);
+}
+
+void TextGeneration::finish(const Text& text, const Expected<void>& outcome) {
+  if (!outcome.ok()) return context_.commands.done(text.command, outcome.error());
   const Generation& written = text.writer.result();
   node::GenerateResult result;
   result.prompt_tokens = written.prompt_tokens;

@@ -1,22 +1,26 @@
-// Generates texts with the model that trains, between its steps. A text has turns of two seconds, with one
-// training step between two turns: the first token comes after at most one step, a long text does not stop
-// the training, and a short one (hundreds of tokens) delays it by about a second. Each turn reads the text's
-// window again, because the step has changed the weights. Without training, the newest checkpoint's weights
-// are read and kept for a minute.
+// Generates texts, all of them at once (text_batch.h), with the model that trains, between its steps. The setting
+// generation_share says which share of the time the texts have while the model trains (work_share.h): the first token
+// comes after at most one step, and a long text does not stop the training. Each turn between steps reads the texts'
+// windows again, because a step changes the weights. Without training, the newest checkpoint's weights are read and kept
+// for a minute, and so are the windows between turns.
 //
-// Threads: generate() from any thread; the rest on the core executor. The compute thread generates the text
+// Threads: generate() from any thread; the rest on the core executor. The compute thread generates the texts
 // and runs on_text.
 #pragma once
 
-#include <deque>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <string>
+#include <mutex>
+#include <optional>
+#include <vector>
 
 #include "core/engine/detail/engine_context.h"
 #include "core/engine/detail/session_host.h"
 #include "core/engine/detail/training_controller.h"
-#include "core/engine/generator.h"
+#include "core/engine/text_batch.h"
+#include "core/engine/work_share.h"
 #include "core/node/node.h"
 
 namespace neuroshard::engine::detail {
@@ -37,31 +41,42 @@ class TextGeneration {
  private:
   // A requested text.
   struct Text {
-    Text(node::CommandId id, GenerateOptions options)
-        : command(id), cancel(options.cancel), writer(std::move(options)) {}
+    Text(node::CommandId id, GenerateOptions options) : command(id), writer(std::move(options)) {}
     const node::CommandId command;
-    const CancelToken cancel;
     TextWriter writer;             // compute thread, or between its turns
     std::uint64_t step = 0;        // of the model in the last turn
     std::function<void()> finish;  // shows the bytes of an incomplete character
   };
   struct Turn {
-    Expected<bool> complete;
+    double share = 0;  // of the settings
     bool has_text_model = false;
   };
 
+  void count_training();
   bool is_next() const;
-  Turn write(Text& text, const CancelToken& interrupt, Duration length);                  // compute thread
-  Expected<bool> write_until(Text& text, const CancelToken& interrupt, Duration length);  // compute thread
-  void on_turn(const std::shared_ptr<Text>& text, const Turn& turn);
-  void finish(const Text& text, const Expected<bool>& complete);
+  void on_turn(const Turn& turn);
+  void keep_model_for_a_while();
+  void leave(const std::shared_ptr<Text>& text, const Expected<void>& outcome, std::uint64_t step);
+  void finish(const Text& text, const Expected<void>& outcome);
+  // Compute thread.
+  void write(const CancelToken& interrupt, double seconds);
+  std::vector<std::shared_ptr<TextWriter>> take_joining();
+  void on_text_done(const TextWriter& writer, const Expected<void>& outcome, std::uint64_t step);
 
   const EngineContext& context_;
   SessionHost& host_;
   const TrainingController& training_;
-  std::deque<std::shared_ptr<Text>> texts_;     // in turn
-  bool had_turn_ = false;                       // a training step is next
-  const data::Tokenizer* tokenizer_ = nullptr;  // compute thread: of the turn that runs
+  std::vector<std::shared_ptr<Text>> texts_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Text>>
+      joining_;  // that the compute thread has not taken yet; guarded by mutex_
+  // Compute thread.
+  TextBatch batch_;
+  std::map<const TextWriter*, std::shared_ptr<Text>> generating_;
+  const data::Tokenizer* tokenizer_ = nullptr;  // of the turn that runs
+
+  WorkShare share_;
+  std::optional<MonotonicTime> training_since_;  // the thread is the training's
   // The model without training. The training's model may have taken its memory since.
   bool has_model_ = false;
   bool drop_model_ = false;  // no text has used it for a minute

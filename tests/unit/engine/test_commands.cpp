@@ -3,6 +3,7 @@
 #include <QtTest>
 #include <future>
 
+#include "core/engine/text_batch.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/engine/core_fixture.h"
 
@@ -24,6 +25,8 @@ class TestCommands : public QObject {
  private Q_SLOTS:
   void text_beside_training_and_without_data() { testing::engine_and_remote(); }
   void text_beside_training_and_without();
+  void texts_at_once();
+  void more_texts_than_places_are_refused();
   void text_is_cancelled();
   void model_and_data_are_described_data() { testing::engine_and_remote(); }
   void model_and_data_are_described();
@@ -71,6 +74,58 @@ void TestCommands::text_beside_training_and_without() {
   request.max_tokens = 5;
   request.prompt.assign(node::max_prompt_bytes + 1, 'x');
   QCOMPARE(core.done(core.node().generate(request, {})).error->code, ErrorCode::InvalidArgument);
+}
+
+// The same texts as one after the other, also when the memory holds only a part of their windows.
+void TestCommands::texts_at_once() {
+  Core core(false);
+  QVERIFY(core.train(6));
+  const auto request_of = [](std::uint64_t seed) {
+    node::GenerateRequest request;
+    request.prompt = "the cat ";
+    request.max_tokens = static_cast<std::uint32_t>(20 + 7 * seed);
+    request.seed = seed;
+    return request;
+  };
+  constexpr std::size_t count = 8;
+  std::mutex mutex;
+  std::vector<std::string> alone(count), together(count);
+  const auto collect = [&](std::string& text) {
+    return [&](const node::TextPiece& piece) {
+      const std::lock_guard lock(mutex);
+      text += piece.text;
+    };
+  };
+  for (std::size_t i = 0; i < count; ++i)
+    QVERIFY(!core.done(core.node().generate(request_of(i + 1), collect(alone[i]))).error);
+  for (const std::size_t windows : {1000u, 2u}) {
+    core.module().controls.most_sessions = windows;
+    together.assign(count, {});
+    std::vector<Expected<node::CommandId>> sent;
+    for (std::size_t i = 0; i < count; ++i)
+      sent.push_back(core.node().generate(request_of(i + 1), collect(together[i])));
+    for (const auto& id : sent) QVERIFY(!core.done(id).error);
+    QCOMPARE(together, alone);
+  }
+  core.module().controls.most_sessions = 0;
+  QCOMPARE(core.done(core.node().generate(request_of(1), {})).error->code, ErrorCode::Exhausted);
+}
+
+void TestCommands::more_texts_than_places_are_refused() {
+  Core core(false);
+  QVERIFY(core.train(6));
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  node::GenerateRequest request;
+  request.max_tokens = 5;
+  std::vector<Expected<node::CommandId>> sent;
+  for (std::size_t i = 0; i < engine::max_batch_texts; ++i)
+    sent.push_back(core.node().generate(request, [released](const node::TextPiece&) { released.wait(); }));
+  const auto beyond = core.done(core.node().generate(request, {}));
+  release.set_value();
+  QVERIFY(beyond.error.has_value());
+  QCOMPARE(beyond.error->code, ErrorCode::Busy);
+  for (const auto& id : sent) QVERIFY(!core.done(id).error);
 }
 
 void TestCommands::text_is_cancelled() {

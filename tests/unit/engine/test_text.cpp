@@ -1,12 +1,15 @@
 // Bytes of a model as text that every reader takes, and the router's load over twenty steps.
 #include <QtTest>
+#include <cmath>
 
 #include "core/engine/router_load.h"
 #include "core/engine/utf8_stream.h"
+#include "core/engine/work_share.h"
 #include "tests/support/test_main.h"
 
 using neuroshard::engine::RouterLoad;
 using neuroshard::engine::Utf8Stream;
+using neuroshard::engine::WorkShare;
 
 class TestText : public QObject {
   Q_OBJECT
@@ -37,6 +40,43 @@ class TestText : public QObject {
     }
     text += stream.finish();
     QCOMPARE(QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())).toStdString(), text);
+  }
+  void both_have_their_share_of_the_time_data() {
+    QTest::addColumn<double>("share");
+    QTest::addColumn<double>("step");
+    for (const double share : {0.05, 0.25, 0.5, 0.9}) {
+      for (const double step : {0.01, 0.7, 9.0}) QTest::addRow("%g %g", share, step) << share << step;
+    }
+  }
+  // A turn lasts a little longer than planned: the text in progress gets its token.
+  void both_have_their_share_of_the_time() {
+    QFETCH(double, share);
+    QFETCH(double, step);
+    WorkShare work(share);
+    double text = 0, training = 0;
+    while (text + training < 2000) {
+      if (work.text_is_next()) {
+        const double turn = work.turn_seconds() + 0.04;
+        work.add_text(turn);
+        text += turn;
+      } else {
+        work.add_training(step, /*texts_wait=*/true);
+        training += step;
+      }
+    }
+    QVERIFY2(std::abs(text / (text + training) / share - 1) < 0.05, qPrintable(QString::number(text)));
+  }
+  void time_without_texts_is_no_credit() {
+    WorkShare work(0.5);
+    work.add_training(1000, /*texts_wait=*/false);
+    QVERIFY(work.text_is_next());  // the first token does not wait
+    work.add_text(3);
+    QVERIFY(!work.text_is_next());
+    work.no_text_waits();
+    QVERIFY(!work.text_is_next());  // nor is a debt forgotten
+    work.add_training(4, /*texts_wait=*/false);
+    QVERIFY(work.text_is_next());
+    QCOMPARE(work.turn_seconds(), 1.0);
   }
   void load_follows_the_last_steps() {
     neuroshard::compute::ModelShape shape;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/data/encoder.h"
-#include "core/engine/generator.h"
+#include "core/engine/text_batch.h"
 #include "core/platform/process/process_memory.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/engine/training_fixture.h"
@@ -77,6 +77,7 @@ class TestTrainingModel : public QObject {
   void same_bits_on_two_nodes();
   void text_longer_than_the_trained_window();
   void stop_sequences_end_the_text_before_them();
+  void texts_are_the_same_in_any_company();
   void log_probabilities_are_those_of_the_whole_window();
   void rounds_work_on_any_part_of_the_weights();
 };
@@ -239,6 +240,43 @@ void TestTrainingModel::stop_sequences_end_the_text_before_them() {
   QCOMPARE(shown, whole->text);  // what may begin a sequence is shown at the end
   options.stop = {""};
   QVERIFY(!neuroshard::engine::generate(*run.session, fixture.clock(), options).ok());
+}
+
+// Texts of different lengths that join one after the other, some of them longer than the window.
+void TestTrainingModel::texts_are_the_same_in_any_company() {
+  using neuroshard::engine::GenerateOptions;
+  using neuroshard::engine::TextBatch;
+  using neuroshard::engine::TextWriter;
+  TrainingFixture fixture(network(4, 0));
+  Run run(fixture, "d", true);
+  QVERIFY(run.info.ok());
+  run.steps(30);
+  const std::vector<std::string> prompts{"the", "a cat that ran", "", "one two three four five six seven",
+                                         "x"};
+  std::vector<std::shared_ptr<TextWriter>> texts;
+  std::vector<std::string> alone;
+  for (std::size_t i = 0; i < 10; ++i) {
+    GenerateOptions options;
+    options.prompt = prompts[i % prompts.size()];
+    options.seed = i + 1;
+    options.max_tokens = static_cast<std::uint32_t>(5 + i * run.info->shape.sequence / 4);
+    const auto text = neuroshard::engine::generate(*run.session, fixture.clock(), options);
+    QVERIFY(text.ok());
+    alone.push_back(text->text);
+    texts.push_back(std::make_shared<TextWriter>(options));
+  }
+  TextBatch batch(fixture.clock());
+  TextBatch::Hooks hooks;
+  std::size_t joined = 0, asked = 0, done = 0;
+  hooks.arrivals = [&] {
+    std::vector<std::shared_ptr<TextWriter>> now;
+    if (asked++ % 3 == 0 && joined < texts.size()) now.push_back(texts[joined++]);
+    return now;
+  };
+  hooks.on_done = [&](const auto&, const Expected<void>& outcome) { done += outcome.ok() ? 1 : 0; };
+  hooks.turn_over = [&] { return asked % 5 == 0; };
+  while (done < texts.size()) batch.write(*run.session, 1, hooks);  // the windows stay between the turns
+  for (std::size_t i = 0; i < texts.size(); ++i) QCOMPARE(texts[i]->result().text, alone[i]);
 }
 
 // The oracle computes the log-softmax of every position from the whole window without a cache.
