@@ -46,12 +46,12 @@ def characters():
     return ["".join(f"a{chr(c)}1{chr(c)}{chr(c)} " for c in points[at:at + 4096]) for at in range(0, len(points), 4096)]
 
 
-def train(run, name, options):
-    """A data directory with a small model that has learned a little."""
+def train(run, name, options, steps=STEPS):
+    """A data directory with a model that has learned a little: a small one, unless the options say otherwise."""
     directory, profile = run.folder / name, run.folder / f"{name}.json"
     shape = ["--layers", 4, "--hidden", 128, "--head-dim", 32, "--sequence", 256, "--batch-tokens", 1024]
     made = run.part(f"profile-{name}", [builds.NODE, "network", "create", "--name", f"{name}-test", "--from", "solo", "--force", "--out", profile, *shape, *options])
-    if not made.ok or not run.part(f"train-{name}", [builds.NODE, "train", "--data-dir", directory, "--profile", profile, "--text", TEXT, "--steps", STEPS]).ok:
+    if not made.ok or not run.part(f"train-{name}", [builds.NODE, "train", "--data-dir", directory, "--profile", profile, "--text", TEXT, "--steps", steps]).ok:
         raise Broken("training failed")
     return directory
 

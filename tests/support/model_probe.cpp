@@ -11,41 +11,13 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "core/base/log.h"
-#include "core/checkpoint/loader.h"
-#include "core/compute/module.h"
 #include "core/data/encoder.h"
+#include "tests/support/probe_stage.h"
 
 using namespace neuroshard;
 using nlohmann::json;
 
 namespace {
-
-Expected<compute::StagePtr> load_stage(storage::FileEnv& files, const checkpoint::Entry& entry) {
-  static NullLogger logger;
-  NS_ASSIGN_OR_RETURN(const compute::LoadedModule loaded,
-                      compute::load_module("cpu", compute::ModuleOptions{}, logger));
-  compute::StageSpec spec;
-  spec.shape = entry.manifest.architecture;
-  spec.layer_count = spec.shape.layers;
-  spec.embed = spec.head = true;
-  spec.trainable = false;
-  NS_ASSIGN_OR_RETURN(compute::StagePtr stage, compute::make_stage(*loaded.module, spec));
-  checkpoint::LoadRequest request;
-  request.shape = spec.shape;
-  request.slots = compute::model_slots(spec.shape);
-  request.optimizer = false;
-  request.target = [&](compute::SlotId id) -> Expected<checkpoint::SlotTarget> {
-    for (std::uint32_t i = 0; i < stage->slot_count(); ++i) {
-      const compute::SlotBuffers slot = stage->slot(i);
-      if (slot.id == id) return checkpoint::SlotTarget{{slot.parameters, slot.count}, {}, {}};
-    }
-    return make_error(ErrorCode::NotFound, "the stage has no such slot");
-  };
-  NS_RETURN_IF_ERROR(checkpoint::load(files, entry, request));
-  stage->parameters_changed();
-  return stage;
-}
 
 std::vector<double> log_softmax(const float* logits, std::size_t count) {
   const double top = *std::max_element(logits, logits + count);
@@ -86,7 +58,7 @@ Expected<json> answer_to(const json& request, const std::string& folder, const s
   json answer = {{"ids", json::array()}, {"scores", json::array()}, {"full", json::array()}};
   for (const json& text : request["texts"])
     answer["ids"].push_back(encoder.encode(as_bytes(text.get_ref<const std::string&>())));
-  NS_ASSIGN_OR_RETURN(const compute::StagePtr stage, load_stage(*files, entry));
+  NS_ASSIGN_OR_RETURN(const compute::StagePtr stage, testing::load_probe_stage(*files, entry));
   for (const json& tokens : request["tokens"]) {
     NS_RETURN_IF_ERROR(score(*stage, entry.manifest.architecture.vocab,
                              tokens.get<std::vector<std::int32_t>>(), request["full"].get<std::size_t>(),

@@ -1,0 +1,182 @@
+"""The speed of generation: one stream and a prompt against llama.cpp with the same weights, eight streams against one, and the share
+of the time that text and training have beside each other."""
+import json
+import shutil
+import statistics
+import subprocess
+import threading
+import time
+
+import builds
+from facts import ROOT
+from reading import last_json
+from registry import target
+from run import Broken
+from target_llama_cpp import TEXT, install, load, train
+
+THREADS = 2
+ROUNDS = 7
+SPEC = {"rounds": ROUNDS, "texts": 8, "context": 32, "tokens": 48, "prompt": 1000}
+# At least 100 million parameters each. The training sequence holds the prompt; one step makes a checkpoint.
+LONG = ["--sequence", 1280, "--batch-tokens", 1280]
+MODELS = {
+    "dense": [*LONG, "--layers", 12, "--hidden", 1024, "--head-dim", 64, "--experts", 1, "--experts-per-token", 1],
+    "mixture": [*LONG, "--layers", 8, "--hidden", 512, "--head-dim", 64, "--experts", 8, "--experts-per-token", 2],
+}
+LEAST_PARAMETERS = 100_000_000
+SHARES = (25, 50, 75)  # percent
+SHARE_SECONDS = 60
+
+
+def exports(run, name, directory):
+    """GGUF files of the newest checkpoint."""
+    files = {}
+    for kind in ("f32", "bf16", "q8_0"):
+        files[kind] = run.folder / f"{name}-{kind}.gguf"
+        if not run.part(f"export-{name}-{kind}", [builds.NODE, "checkpoint", "export", "--data-dir", directory, "--format", "gguf",
+                                                  "--type", kind, "--out", files[kind], "--force"]).ok:
+            raise Broken("the export failed")
+    return files
+
+
+def measure(run, name, modules):
+    directory = train(run, name, MODELS[name], steps=1)
+    files = exports(run, name, directory)
+    checkpoint = max((directory / "checkpoints").glob("*-*"), key=lambda path: path.name)
+    probe = [str(builds.BIN / "generation_probe"), str(checkpoint)]
+    llama = ["node", str(ROOT / "tests/long/llama_speed.mjs"), str(modules)]
+    contenders = {"ours f32": [*probe, "fp32", str(THREADS)], "ours bf16": [*probe, "bf16", str(THREADS)]}
+    contenders |= {f"llama.cpp {kind}": [*llama, str(path), str(THREADS), "1280"] for kind, path in files.items()}
+    request, answer = run.folder / f"{name}-spec.json", run.folder / f"{name}-speed.json"
+    request.write_text(json.dumps({**SPEC, "contenders": contenders}))
+    if not run.part(f"speed-{name}", ["python3", "-B", ROOT / "tests/long/generation_rounds.py", request, answer]).ok:
+        raise Broken("the measurement failed")
+    return load(answer)
+
+
+def spread(values):
+    return f"{min(values):.2f} to {max(values):.2f}"
+
+
+def ratios(theirs, ours):
+    """How much faster ours is, round by round."""
+    return [a / b for a, b in zip(theirs, ours, strict=True)]
+
+
+def claims(run, name, result):
+    seconds, facts = result["seconds"], result["facts"]
+    reading = statistics.median(result["read_gb_s"])
+    run.figures[f"{name}: memory is read at"] = f"{reading:.1f} GB/s, {spread(result['read_gb_s'])}"
+
+    parameters = facts["ours f32"]["parameters"]
+    if parameters < LEAST_PARAMETERS:
+        raise Broken(f"{name}: {parameters} parameters are too few")
+
+    def compare(text, gate, ours, theirs, key, least):
+        """least: of the ratio; None = no gate."""
+        faster = ratios(seconds[theirs][key], seconds[ours][key])
+        value = statistics.median(faster)
+        run.claim(text, gate, f"{value:.2f} ({spread(faster)})", None if least is None else value >= least, ROUNDS)
+
+    for kind in ("f32", "bf16"):
+        ours, stream = f"ours {kind}", seconds[f"ours {kind}"]["stream"]
+        rate = SPEC["tokens"] / statistics.median(stream)
+        bound = rate * facts[ours]["weight_bytes"] / 1e9 / reading
+        run.figures[f"{name} {kind}: one stream"] = f"{rate:.1f} tokens/s, {100 * bound:.0f} % of the memory's reading speed"
+        compare(f"Tokens/s of one stream against llama.cpp, {name}, {kind.upper()}", "≥ 1.0", ours, f"llama.cpp {kind}", "stream", 1.0)
+        compare(f"Time to the first token after a prompt of 1,000: llama.cpp's as a multiple of ours, {name}, {kind.upper()}", "–", ours,
+                f"llama.cpp {kind}", "prompt", None)
+        together = [SPEC["texts"] * one / all_of_them for one, all_of_them in zip(stream, seconds[ours]["batch"], strict=True)]
+        value = statistics.median(together)
+        run.claim(f"Tokens/s of 8 texts at once against one, {name}, {kind.upper()}", "≥ 3", f"{value:.2f} ({spread(together)})", value >= 3, ROUNDS)
+    # There are no 8-bit weights in the program: it reads no GGUF, and generates from the bf16 copies of its own weights.
+    compare(f"Tokens/s of one stream, ours in BF16 against llama.cpp's Q8_0 of the same weights, {name}", "≥ 0.8", "ours bf16", "llama.cpp q8_0",
+            "stream", 0.8)
+    for contender, values in seconds.items():
+        run.figures[f"{name} {contender}: seconds (median)"] = {key: round(statistics.median(rounds), 4) for key, rounds in values.items()}
+
+
+# ---- beside training -------------------------------------------------------------------------------------------------
+class Node:
+    """A node that trains, and its commands."""
+
+    def __init__(self, directory, profile, share):
+        self.directory = directory
+        self.child = subprocess.Popen([builds.NODE, "run", "--data-dir", directory, "--profile", profile, "--generation-share", str(share),
+                                       "--pause-on-battery", "never"], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+
+    def ask(self, *words):
+        done = subprocess.run([builds.NODE, *words, "--data-dir", self.directory, "--json"], capture_output=True, text=True, check=False)
+        return last_json(done.stdout) if done.returncode == 0 else None
+
+    def training(self):
+        return (self.ask("status") or {}).get("training") or {}
+
+    def wait_for_steps(self, step):
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
+            if (self.training().get("step") or 0) >= step:
+                return
+            time.sleep(0.5)
+        raise Broken("the node does not train")
+
+    def stop(self):
+        self.ask("stop")
+        try:
+            self.child.wait(60)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+
+
+def step_seconds(node, stop, found):
+    """Seconds of each step, by its number, from the speed that the status tells."""
+    while not stop.wait(0.2):
+        last = node.training().get("last_step")
+        if last and last.get("tokens_per_s"):
+            found[last["step"]] = last["tokens"] / last["tokens_per_s"]
+
+
+def share_of(run, directory, profile, share):
+    """Shares of the time of text and training, from what each says that it worked."""
+    node = Node(directory, profile, share)
+    try:
+        node.wait_for_steps((node.training().get("step") or 0) + 3)
+        stop, steps, text = threading.Event(), {}, 0.0
+        watcher = threading.Thread(target=step_seconds, args=(node, stop, steps))
+        watcher.start()
+        first, began = node.training()["step"], time.monotonic()
+        while time.monotonic() - began < SHARE_SECONDS:
+            answer = node.ask("generate", "--prompt", "The", "--max-tokens", "4000", "--logit-bias", "2", "-100")
+            if not answer:
+                raise Broken("the node generates no text")
+            text += answer["tokens"] / answer["tokens_per_s"]
+        wall, done = time.monotonic() - began, node.training()["step"] - first
+        stop.set()
+        watcher.join()
+        training = done * statistics.mean(steps.values())
+        run.figures[f"share {share} %"] = {"text": round(text / wall, 3), "training": round(training / wall, 3), "steps": done, "seconds": round(wall, 1)}
+        return text / wall, training / wall
+    finally:
+        node.stop()
+
+
+def beside_training(run):
+    directory = train(run, "shared", ["--layers", 6, "--hidden", 256, "--sequence", 256, "--batch-tokens", 2048])
+    for share in SHARES:
+        text, training = share_of(run, directory, run.folder / "shared.json", share)
+        # Of the time that the two had together; the rest belongs to neither (status, checkpoints, other programs).
+        wrong = max(abs(text / (share / 100) - 1), abs(training / (1 - share / 100) - 1))
+        run.claim(f"Shares of text and training beside each other, generation_share = {share}", "each within 10 % of its share",
+                  f"{100 * text:.0f} % and {100 * training:.0f} % of the time", wrong <= 0.1, 1)
+
+
+@target("generation-speed", "tokens/s and time to the first token against llama.cpp, 8 texts at once, share beside training")
+def generation_speed(run):
+    run.require(shutil.which("node") is not None, "node is not installed")
+    modules = install(run)
+    builds.build(run, "ci", "-DNS_BUILD_TESTS=ON", targets=("neuroshardd", "neuroshard_network", "compute_cpu", "generation_probe"))
+    for name in [run.argument] if run.argument in MODELS else [] if run.argument == "share" else MODELS:
+        claims(run, name, measure(run, name, modules))
+    if run.argument not in MODELS:
+        beside_training(run)
+    run.n = len(run.claims)
