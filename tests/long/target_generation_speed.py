@@ -15,8 +15,8 @@ from run import Broken
 from target_llama_cpp import TEXT, install, load, train
 
 THREADS = 2
-ROUNDS = 7
-SPEC = {"rounds": ROUNDS, "texts": 8, "context": 32, "tokens": 48, "prompt": 1000}
+ROUNDS = 5
+SPEC = {"rounds": ROUNDS, "texts": 8, "context": 32, "tokens": 32, "prompt": 1000}
 # At least 100 million parameters each. The training sequence holds the prompt; one step makes a checkpoint.
 LONG = ["--sequence", 1280, "--batch-tokens", 1280]
 MODELS = {
@@ -25,7 +25,7 @@ MODELS = {
 }
 LEAST_PARAMETERS = 100_000_000
 SHARES = (25, 50, 75)  # percent
-SHARE_SECONDS = 60
+SHARE_SECONDS = 40
 
 
 def exports(run, name, directory):
@@ -130,7 +130,7 @@ class Node:
 
 def step_seconds(node, stop, found):
     """Seconds of each step, by its number, from the speed that the status tells."""
-    while not stop.wait(0.2):
+    while not stop.wait(1):
         last = node.training().get("last_step")
         if last and last.get("tokens_per_s"):
             found[last["step"]] = last["tokens"] / last["tokens_per_s"]
