@@ -119,7 +119,7 @@ class PlanLoader final : public Loader {
       reason = should_rotate(progress, options_.rotation);
     }
     const bool enters = newest_ && !position->in_network;
-    if (enters) position->in_network.emplace();
+    if (enters) position->in_network = LoaderPosition::InNetwork{};
     if (enters || (position->in_network && !ring_.holds(position->shard_id))) reason = RotationReason::Drawn;
     if (reason != RotationReason::Stay) move_on(reason, position);
     position->round = step / options_.steps_per_round;

@@ -40,7 +40,7 @@ void Connection::handle_text(bool chat) {
     error.param = "model";
     return fail(error);
   }
-  texts_.emplace();
+  texts_ = Texts{};
   texts_->request = std::move(*parsed.request);
   ReplyHead& head = texts_->head;
   head.chat = chat;
