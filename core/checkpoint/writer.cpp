@@ -183,7 +183,14 @@ Expected<SaveResult> Writer::write_folder(Manifest& manifest, const TensorView& 
   NS_RETURN_IF_ERROR(index.append(encode_slot_index(runs)));
   NS_ASSIGN_OR_RETURN(FileRecord slots, index.finish());
   manifest.files = {std::move(weights), std::move(optimizer), std::move(slots)};
+  if (manifest.sequence == 0) NS_RETURN_IF_ERROR(pin_folder(folder));
   return seal_folder(manifest, folder);
+}
+
+Expected<void> Writer::pin_folder(const std::string& folder) {
+  NS_ASSIGN_OR_RETURN(HashingFile pin, HashingFile::create(*env_, folder, detail::pin_file));
+  NS_RETURN_IF_ERROR(pin.finish());
+  return {};
 }
 
 // Signs, writes the manifest as the last file, and gives the folder its name.
@@ -226,6 +233,25 @@ Expected<SaveResult> Writer::save(Manifest manifest, const TensorView& tensors, 
   return result;
 }
 
+Expected<SaveResult> Writer::take_in(Manifest manifest, const TensorView& tensors) {
+  manifest.slots.clear();
+  for (const SlotTensors& slot : tensors.slots) manifest.slots.push_back(slot.id);
+  NS_RETURN_IF_ERROR(check_tensors(manifest, tensors));
+  manifest.sequence = 0;
+  manifest.parent.clear();
+  manifest.written_today = {};
+  NS_RETURN_IF_ERROR(check_room(estimate_bytes(manifest.architecture, manifest.slots)));
+  const std::string folder = root_ + "/" + detail::importing_folder;
+  Expected<SaveResult> result = write_folder(manifest, tensors, folder, {});
+  if (!result.ok()) {
+    (void)env_->remove_tree(folder);
+    return result;
+  }
+  NS_RETURN_IF_ERROR(env_->sync_directory(root_));
+  result->manifest = std::move(manifest);
+  return result;
+}
+
 Expected<SaveResult> Writer::copy_folder(const Entry& source, Manifest& manifest, const std::string& folder,
                                          const CancelToken& cancel) {
   NS_RETURN_IF_ERROR(env_->remove_tree(folder));
@@ -255,8 +281,7 @@ Expected<SaveResult> Writer::copy_folder(const Entry& source, Manifest& manifest
   NS_ASSIGN_OR_RETURN(HashingFile kept, HashingFile::create(*env_, folder, original_manifest_file));
   NS_RETURN_IF_ERROR(kept.append(original));
   NS_RETURN_IF_ERROR(kept.finish());
-  NS_ASSIGN_OR_RETURN(HashingFile pin, HashingFile::create(*env_, folder, detail::pin_file));
-  NS_RETURN_IF_ERROR(pin.finish());
+  NS_RETURN_IF_ERROR(pin_folder(folder));
   return seal_folder(manifest, folder);
 }
 

@@ -60,6 +60,10 @@ class Writer {
   Expected<SaveResult> adopt(const Entry& source, const Progress& progress = {},
                              const CancelToken& cancel = {});
 
+  // Writes a model from elsewhere, such as another program's, below the root: signed by this node, pinned, and never the newest by
+  // itself, as an adopted one. manifest and errors as for save(), and those of the tensors' sources.
+  Expected<SaveResult> take_in(Manifest manifest, const TensorView& tensors);
+
   // Bytes that save() will write for these slots, within a few KiB.
   static std::uint64_t estimate_bytes(const compute::ModelShape& shape, Span<const compute::SlotId> slots);
 
@@ -70,6 +74,7 @@ class Writer {
       : env_(&env), node_key_(&node_key), root_(std::move(root)) {}
   Expected<SaveResult> write_folder(Manifest& manifest, const TensorView& tensors, const std::string& folder,
                                     const Pause& pause);
+  Expected<void> pin_folder(const std::string& folder);
   Expected<SaveResult> copy_folder(const Entry& source, Manifest& manifest, const std::string& folder,
                                    const CancelToken& cancel);
   Expected<SaveResult> seal_folder(Manifest& manifest, const std::string& folder);

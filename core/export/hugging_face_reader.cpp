@@ -2,20 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "core/base/check.h"
 #include "core/compute/module.h"
 #include "core/export/detail/file_bytes.h"
+#include "core/export/detail/json_object.h"
 #include "core/export/hugging_face.h"
+#include "core/export/stored_type.h"
 
 namespace neuroshard::exporting {
 namespace {
 
 using nlohmann::json;
-
-constexpr int max_nesting = 16;
 
 Error corrupt(std::string what) {
   return make_error(ErrorCode::Corrupt, fmt::format("{} {}", hugging_face_config, what));
@@ -24,21 +26,6 @@ Error corrupt(std::string what) {
 Error unsupported(std::string what) {
   return make_error(ErrorCode::Unsupported,
                     fmt::format("{}: NeuroShard's model has no {}", hugging_face_config, what));
-}
-
-// Refuses deep nesting while parsing, before it costs memory.
-Expected<json> parse(ByteSpan file) {
-  if (file.size() > max_config_bytes) return make_error(ErrorCode::Exhausted, "config.json is too large");
-  bool deep = false;
-  json value = json::parse(
-      file.begin(), file.end(),
-      [&deep](int depth, json::parse_event_t, json&) {
-        deep = deep || depth > max_nesting;
-        return !deep;
-      },
-      false);
-  if (deep || value.is_discarded() || !value.is_object()) return corrupt("is not a JSON object");
-  return value;
 }
 
 class Config {
@@ -99,10 +86,15 @@ Expected<void> read_sizes(const Config& config, compute::ModelShape* shape) {
   return {};
 }
 
+bool is_readable(tensor::DType type) {
+  return type == tensor::DType::F32 || type == tensor::DType::F16 || type == tensor::DType::BF16;
+}
+
 }  // namespace
 
 Expected<compute::ModelShape> parse_hugging_face_config(ByteSpan file) {
-  NS_ASSIGN_OR_RETURN(const json object, parse(file));
+  NS_ASSIGN_OR_RETURN(const json object,
+                      detail::parse_json_object(file, hugging_face_config, max_config_bytes));
   const Config config(object);
   const std::string kind = config.text("model_type");
   const bool sparse = kind == "mixtral";
@@ -126,7 +118,12 @@ Expected<HuggingFaceModel> HuggingFaceModel::open(storage::FileEnv& env, const s
   NS_ASSIGN_OR_RETURN(const Bytes config,
                       storage::read_file(env, folder + "/" + hugging_face_config, max_config_bytes));
   NS_ASSIGN_OR_RETURN(model.shape_, parse_hugging_face_config(config));
-  NS_ASSIGN_OR_RETURN(auto file, env.open_read(folder + "/" + hugging_face_weights));
+  const std::string weights = folder + "/" + hugging_face_weights;
+  if (!env.exists(weights) && env.exists(weights + ".index.json"))
+    return make_error(
+        ErrorCode::Unsupported,
+        fmt::format("the weights are in several files; join them into one {}", hugging_face_weights));
+  NS_ASSIGN_OR_RETURN(auto file, env.open_read(weights));
   model.file_ = std::make_unique<detail::FileBytes>(std::move(file));
   NS_ASSIGN_OR_RETURN(model.header_, tensor::read_safetensors_header(*model.file_));
   NS_RETURN_IF_ERROR(model.check_layout());
@@ -142,15 +139,42 @@ Expected<void> HuggingFaceModel::check_layout() const {
       if (entry == nullptr || entry->spec.dims != parameter.dims)
         return make_error(ErrorCode::Corrupt, fmt::format("{}: the tensor {} is missing or has another shape",
                                                           hugging_face_weights, parameter.name));
-      if (entry->spec.type != tensor::DType::F32)
+      if (!is_readable(entry->spec.type))
         return make_error(ErrorCode::Unsupported,
-                          fmt::format("{}: {} is {}, not F32", hugging_face_weights, parameter.name,
-                                      tensor::to_string(entry->spec.type)));
+                          fmt::format("{}: {} is {}, not F32, F16 or BF16", hugging_face_weights,
+                                      parameter.name, tensor::to_string(entry->spec.type)));
     }
   }
   if (header_.tensors.size() == expected) return {};
-  return make_error(ErrorCode::Corrupt,
-                    fmt::format("{} has tensors that the configuration does not name", hugging_face_weights));
+  return make_error(ErrorCode::Unsupported, fmt::format("{}: NeuroShard's model has no tensor {}",
+                                                        hugging_face_weights, extra_tensor()));
+}
+
+// The first tensor that no slot has.
+std::string HuggingFaceModel::extra_tensor() const {
+  std::set<std::string> known;
+  for (const compute::SlotId slot : compute::model_slots(shape_))
+    for (compute::ParameterInfo& parameter : compute::slot_parameters(shape_, slot))
+      known.insert(std::move(parameter.name));
+  for (const tensor::TensorEntry& entry : header_.tensors)
+    if (known.count(entry.spec.name) == 0) return entry.spec.name;
+  return {};
+}
+
+Expected<void> HuggingFaceModel::read(const tensor::TensorEntry& entry, std::uint64_t first,
+                                      Span<float> values) {
+  const std::uint32_t size = tensor::byte_size(entry.spec.type);
+  Bytes stored(values.size() * size);
+  NS_RETURN_IF_ERROR(file_->read_at(header_.data_offset + entry.begin + first * size, stored));
+  if (entry.spec.type == tensor::DType::F32) {
+    std::memcpy(values.data(), stored.data(), stored.size());
+    return {};
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto bits = load_le<std::uint16_t>(stored.data() + i * size);
+    values[i] = entry.spec.type == tensor::DType::BF16 ? from_bf16(bits) : from_f16(bits);
+  }
+  return {};
 }
 
 Expected<void> HuggingFaceModel::read_slot(compute::SlotId slot, Span<float> values) {
@@ -158,9 +182,7 @@ Expected<void> HuggingFaceModel::read_slot(compute::SlotId slot, Span<float> val
   for (const compute::ParameterInfo& parameter : compute::slot_parameters(shape_, slot)) {
     const Span<float> part =
         values.subspan(static_cast<std::size_t>(parameter.offset), static_cast<std::size_t>(parameter.count));
-    NS_RETURN_IF_ERROR(
-        tensor::read_tensor(*file_, header_, *header_.find(parameter.name),
-                            {reinterpret_cast<std::uint8_t*>(part.data()), part.size_bytes()}));
+    NS_RETURN_IF_ERROR(read(*header_.find(parameter.name), 0, part));
   }
   return {};
 }

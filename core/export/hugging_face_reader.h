@@ -23,16 +23,24 @@ Expected<compute::ModelShape> parse_hugging_face_config(ByteSpan file);
 
 class HuggingFaceModel {
  public:
-  // Corrupt: a tensor is missing, too many, or has another shape.  Unsupported: weights that are not F32.
+  // Checks the configuration, then the header of the weights; reads no weight. Corrupt: a tensor is missing or has another
+  // shape.  Unsupported: a tensor that our model does not have, weights that are not F32, F16 or BF16, weights in several files.
   static Expected<HuggingFaceModel> open(storage::FileEnv& env, const std::string& folder);
 
   const compute::ModelShape& shape() const { return shape_; }
   // The parameters of a slot in the order of its flat buffer. values: exactly slot_parameter_count floats.
   Expected<void> read_slot(compute::SlotId slot, Span<float> values);
+  // `values.size()` of a parameter from `first` on, as fp32.
+  Expected<void> read_parameter(const compute::ParameterInfo& parameter, std::uint64_t first,
+                                Span<float> values) {
+    return read(*header_.find(parameter.name), first, values);
+  }
 
  private:
   HuggingFaceModel() = default;
   Expected<void> check_layout() const;
+  std::string extra_tensor() const;
+  Expected<void> read(const tensor::TensorEntry& entry, std::uint64_t first, Span<float> values);
 
   compute::ModelShape shape_;
   std::unique_ptr<tensor::ByteSource> file_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "core/base/check.h"
 
@@ -135,6 +136,23 @@ Expected<void> append_stored(StoredType type, Span<const float> values, Bytes* o
     case StoredType::Q8_0: break;
   }
   return append_q8_0(values, out);
+}
+
+float from_bf16(std::uint16_t bits) {
+  const std::uint32_t wide = std::uint32_t{bits} << 16;
+  float value = 0;
+  std::memcpy(&value, &wide, sizeof value);
+  return value;
+}
+
+float from_f16(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 0x1f;
+  const int fraction = bits & 0x3ff;
+  float value = exponent == 0     ? std::ldexp(static_cast<float>(fraction), -24)
+                : exponent < 0x1f ? std::ldexp(static_cast<float>(fraction + 0x400), exponent - 25)
+                : fraction == 0   ? std::numeric_limits<float>::infinity()
+                                  : std::numeric_limits<float>::quiet_NaN();
+  return (bits & 0x8000) != 0 ? -value : value;
 }
 
 }  // namespace neuroshard::exporting

@@ -34,4 +34,8 @@ std::uint64_t stored_bytes(StoredType type, std::uint64_t count);
 // Q8_0 beyond 127 times that).
 Expected<void> append_stored(StoredType type, Span<const float> values, Bytes* out);
 
+// The exact value of the 16 bits.
+float from_bf16(std::uint16_t bits);
+float from_f16(std::uint16_t bits);
+
 }  // namespace neuroshard::exporting
