@@ -36,7 +36,7 @@ Expected<void> hand_over(RemoteSession& session, Request request,
 
 }  // namespace
 
-RemoteNodeImpl::RemoteNodeImpl(ConnectOptions options) : session_(std::move(options)), commands_(session_) {}
+RemoteNodeImpl::RemoteNodeImpl(ConnectOptions options) : RemoteParts(std::move(options)) {}
 
 std::shared_ptr<const node::Snapshot> RemoteNodeImpl::snapshot() const {
   return session_.snapshot();
@@ -270,6 +270,20 @@ Expected<void> RemoteDecisions::revoke_node(const node::RevocationRequest& reque
   v1::RevocationRequest sent;
   encode(request, &sent);
   return ask<v1::RevocationReply>(session_, sent, std::move(reply), &AsyncControl::RevokeNode);
+}
+
+Expected<node::CommandId> RemoteRecords::export_history(const std::string& format, const std::string& path) {
+  v1::CommandRequest request;
+  request.mutable_export_history()->set_format(format);
+  request.mutable_export_history()->set_path(path);
+  return commands_.run(request);
+}
+
+Expected<void> RemoteRecords::query_evaluations(const node::EvaluationQuery& query,
+                                                node::Reply<node::EvaluationPage> reply) {
+  v1::EvaluationQuery request;
+  request.set_limit(static_cast<std::uint32_t>(query.limit));
+  return ask<v1::EvaluationPage>(session_, request, std::move(reply), &AsyncControl::QueryEvaluations);
 }
 
 Expected<void> RemoteNodeImpl::query_tokens(const std::string& text,

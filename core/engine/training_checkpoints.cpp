@@ -1,4 +1,5 @@
 #include "core/engine/training_checkpoints.h"
+#include "core/checkpoint/file_names.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@
 namespace neuroshard::engine {
 namespace {
 
-constexpr const char* router_bias_name = "router_bias";
+constexpr const char* router_bias_name = checkpoint::router_bias_extra;
 // At most one save and its clean-up wait at a time.
 constexpr std::size_t io_queue = 8;
 // Share of one processor for hashing and writing. Where all processors compute, a step that is split evenly

@@ -47,6 +47,11 @@ Expected<std::vector<history::Bucket>> TrainingHistory::series(std::string_view 
   return series_->query(name, from, to, max_buckets);
 }
 
+std::vector<std::string> TrainingHistory::series_names() {
+  std::lock_guard lock(mutex_);
+  return series_->names();
+}
+
 Expected<history::EventPage> TrainingHistory::events_after(std::int64_t cursor, std::uint32_t limit,
                                                            LogLevel least) {
   std::lock_guard lock(mutex_);

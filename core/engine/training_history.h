@@ -34,6 +34,7 @@ class TrainingHistory {
   // Reading: for the results, see history/series_store.h and event_log.h.
   Expected<std::vector<history::Bucket>> series(std::string_view name, std::int64_t from, std::int64_t to,
                                                 std::uint32_t max_buckets);
+  std::vector<std::string> series_names();
   Expected<history::EventPage> events_after(std::int64_t cursor, std::uint32_t limit,
                                             LogLevel least = LogLevel::Debug);
 

@@ -22,6 +22,7 @@
 namespace neuroshard::node {
 
 class MemberDecisions;  // member_decisions.h
+class Records;          // records.h
 struct Invitation;      // network_view.h
 struct NetworkView;     // network_view.h
 struct RoundsReport;    // rounds_report.h
@@ -113,6 +114,7 @@ class Node {
   // network.
   virtual Expected<void> test_reachability() = 0;
   virtual MemberDecisions& decisions() = 0;
+  virtual Records& records() = 0;  // evaluations, and the history as files
   // An empty value takes the setting back to its default.
   virtual Expected<CommandId> set_setting(const std::string& name, const std::string& value) = 0;
   // Final checkpoint and end: CommandDone, then Ended; other commands are refused from now on.

@@ -280,6 +280,18 @@ Expected<void> FakeNode::test_reachability() {
   return {};
 }
 
+Expected<node::CommandId> FakeRecords::export_history(const std::string& format, const std::string& path) {
+  return script_.accept("export history " + format + " " + path);
+}
+Expected<void> FakeRecords::query_evaluations(const node::EvaluationQuery& query,
+                                              node::Reply<node::EvaluationPage> reply) {
+  node::EvaluationPage page;
+  page.more = evaluations.size() > query.limit;
+  for (std::size_t i = 0; i < std::min(query.limit, evaluations.size()); ++i)
+    page.entries.push_back(evaluations[i]);
+  return script_.answer<node::EvaluationPage>("evaluations", std::move(reply), std::move(page));
+}
+
 Expected<void> FakeNode::query_tokens(const std::string& bytes,
                                       node::Reply<std::vector<node::TokenPiece>> reply) {
   if (bytes.size() > node::max_token_text)

@@ -10,6 +10,7 @@
 #include "core/node/member_decisions.h"
 #include "core/node/network_view.h"
 #include "core/node/node.h"
+#include "core/node/records.h"
 #include "core/node/rounds_report.h"
 #include "tests/support/node_script.h"
 
@@ -35,7 +36,29 @@ class FakeDecisions final : public node::MemberDecisions {
   node::RevocationReply revoked;  // the answer
 };
 
-class FakeNode : public node::Node, public NodeScript {
+// Exports are commands of the script. Threads: any.
+class FakeRecords final : public node::Records {
+ public:
+  explicit FakeRecords(NodeScript& script) : script_(script) {}
+  Expected<node::CommandId> export_history(const std::string& format, const std::string& path) override;
+  Expected<void> query_evaluations(const node::EvaluationQuery& query,
+                                   node::Reply<node::EvaluationPage> reply) override;
+  std::vector<node::EvaluationEntry> evaluations;  // set before use; newest first
+
+ private:
+  NodeScript& script_;
+};
+
+// The parts of the node that have a class of their own.
+class FakeParts : public node::Node, public NodeScript {
+ public:
+  node::MemberDecisions& decisions() override { return decided; }
+  node::Records& records() override { return recorded; }
+  FakeDecisions decided;
+  FakeRecords recorded{*this};
+};
+
+class FakeNode : public FakeParts {
  public:
   std::vector<node::CheckpointEntry> checkpoints;  // set before use; newest first
   std::vector<node::LogEntry> logs;                // ascending
@@ -53,7 +76,6 @@ class FakeNode : public node::Node, public NodeScript {
   // Outcomes of commands that are not held. An empty name is filled in.
   node::VerifyResult verified{{}, true, {}, 0};
   node::CheckpointComparison comparison;
-  FakeDecisions decided;
   std::vector<std::string> text{"It ", "works."};  // written by generate()
   std::vector<node::TextPiece> pieces;             // written after it
   node::GenerateRequest generated;                 // the newest request; to be read once it is done
@@ -99,7 +121,6 @@ class FakeNode : public node::Node, public NodeScript {
   Expected<void> query_invitation(bool with_vote, node::Reply<node::Invitation> reply) override;
   Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
-  node::MemberDecisions& decisions() override { return decided; }
   // One token for each byte.
   Expected<void> query_tokens(const std::string& text,
                               node::Reply<std::vector<node::TokenPiece>> reply) override;

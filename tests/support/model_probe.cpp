@@ -1,7 +1,8 @@
 // Tokens and log-probabilities of a checkpoint's model, for comparison with other programs (tests/long.sh llama-cpp):
 //   model_probe CHECKPOINT_FOLDER TOKENIZER.json REQUEST.json ANSWER.json
-// REQUEST: {"texts": [text], "tokens": [[id]], "full": n}.  ANSWER: {"ids": [[id]] of the texts, "scores": [[natural logarithm of the
-// probability of token i + 1]] of the tokens, "full": [[all of them at the first n positions of each list, flat]]}.
+// REQUEST: {"texts": [text], "tokens": [[id]], "full": n, "logits": n}.  ANSWER: {"ids": [[id]] of the texts, "scores": [[natural logarithm of the
+// probability of token i + 1]] of the tokens, "full": [[all of them at the first n positions of each list, flat]],
+// "logits": [[the logits at the first n positions, flat]]}.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +12,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/base/log.h"
 #include "core/data/encoder.h"
-#include "tests/support/probe_stage.h"
+#include "core/engine/checkpoint_model.h"
 
 using namespace neuroshard;
 using nlohmann::json;
@@ -29,7 +31,7 @@ std::vector<double> log_softmax(const float* logits, std::size_t count) {
 }
 
 Expected<void> score(compute::Stage& stage, std::uint32_t vocab, const std::vector<std::int32_t>& tokens,
-                     std::size_t full, json* answer) {
+                     std::size_t full, std::size_t raw, json* answer) {
   compute::MicroBatch batch;
   batch.batch = 1;
   batch.sequence = static_cast<std::uint32_t>(tokens.size());
@@ -45,6 +47,8 @@ Expected<void> score(compute::Stage& stage, std::uint32_t vocab, const std::vect
   }
   (*answer)["scores"].push_back(scores);
   (*answer)["full"].push_back(all);
+  logits.resize(std::min(raw, tokens.size()) * vocab);
+  (*answer)["logits"].push_back(logits);
   return {};
 }
 
@@ -55,14 +59,16 @@ Expected<json> answer_to(const json& request, const std::string& folder, const s
                       storage::read_file(*files, tokenizer_path, data::max_tokenizer_file_bytes));
   NS_ASSIGN_OR_RETURN(data::Tokenizer tokenizer, data::parse_tokenizer(file));
   data::Encoder encoder(std::make_shared<const data::Tokenizer>(std::move(tokenizer)));
-  json answer = {{"ids", json::array()}, {"scores", json::array()}, {"full", json::array()}};
+  json answer = {
+      {"ids", json::array()}, {"scores", json::array()}, {"full", json::array()}, {"logits", json::array()}};
   for (const json& text : request["texts"])
     answer["ids"].push_back(encoder.encode(as_bytes(text.get_ref<const std::string&>())));
-  NS_ASSIGN_OR_RETURN(const compute::StagePtr stage, testing::load_probe_stage(*files, entry));
+  NullLogger logger;
+  NS_ASSIGN_OR_RETURN(const compute::StagePtr stage, engine::open_checkpoint_model(*files, logger, entry));
   for (const json& tokens : request["tokens"]) {
     NS_RETURN_IF_ERROR(score(*stage, entry.manifest.architecture.vocab,
                              tokens.get<std::vector<std::int32_t>>(), request["full"].get<std::size_t>(),
-                             &answer));
+                             request.value("logits", std::size_t{0}), &answer));
   }
   return answer;
 }

@@ -16,6 +16,8 @@
 
 namespace neuroshard::testing {
 
+class FakeRecords;  // fake_node.h
+
 class NodeScript {
  public:
   NodeScript();
@@ -62,6 +64,8 @@ class NodeScript {
   void note_command(std::string text);
 
  private:
+  friend class FakeRecords;  // a part of the node, with commands and queries of its own
+
   struct Held {
     node::CommandId id = 0;
     std::string text;

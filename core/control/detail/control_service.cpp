@@ -274,6 +274,16 @@ class ControlService final : public wire::Control::Service {
         reply);
   }
 
+  Status QueryEvaluations(ServerContext* context, const wire::EvaluationQuery* request,
+                          wire::EvaluationPage* reply) override {
+    return answer<node::EvaluationPage>(
+        *context, Scope::Look,
+        [&](node::Reply<node::EvaluationPage> done) {
+          return node_.records().query_evaluations({request->limit()}, std::move(done));
+        },
+        reply);
+  }
+
   Status QueryTokens(ServerContext* context, const wire::TokensQuery* request,
                      wire::TokenList* reply) override {
     return answer<std::vector<node::TokenPiece>>(

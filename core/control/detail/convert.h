@@ -12,6 +12,7 @@
 #include "core/node/member_decisions.h"
 #include "core/node/network_view.h"
 #include "core/node/node.h"
+#include "core/node/records.h"
 #include "core/node/rounds_report.h"
 
 namespace neuroshard::control::detail {
@@ -38,6 +39,8 @@ void encode(const node::CheckpointPage& from, wire::CheckpointPage* to);
 node::CheckpointPage decode(const wire::CheckpointPage& from);
 void encode(const std::vector<node::SettingEntry>& from, wire::SettingList* to);
 std::vector<node::SettingEntry> decode(const wire::SettingList& from);
+void encode(const node::EvaluationPage& from, wire::EvaluationPage* to);
+node::EvaluationPage decode(const wire::EvaluationPage& from);
 void encode(const node::PrunePreview& from, wire::PrunePreview* to);
 node::PrunePreview decode(const wire::PrunePreview& from);
 void encode(const std::vector<node::SlotEntry>& from, wire::SlotList* to);

@@ -96,6 +96,52 @@ node::CheckpointPage decode(const wire::CheckpointPage& from) {
   return to;
 }
 
+namespace {
+
+void encode_score(const node::EvaluationScore& from, wire::EvaluationScore* to) {
+  to->set_loss(from.loss);
+  to->set_bits_per_byte(from.bits_per_byte);
+  to->set_cloze_right(from.cloze_right);
+}
+
+node::EvaluationScore decode_score(const wire::EvaluationScore& from) {
+  return {from.loss(), from.bits_per_byte(), from.cloze_right()};
+}
+
+}  // namespace
+
+void encode(const node::EvaluationPage& from, wire::EvaluationPage* to) {
+  for (const node::EvaluationEntry& entry : from.entries) {
+    wire::EvaluationEntry* sent = to->add_entry();
+    sent->set_at(to_unix_ms(entry.at));
+    sent->set_checkpoint(entry.checkpoint);
+    sent->set_checkpoint_hash(entry.checkpoint_hash);
+    sent->set_step(entry.step);
+    sent->set_text(entry.text);
+    sent->set_text_hash(entry.text_hash);
+    sent->set_text_bytes(entry.text_bytes);
+    sent->set_text_tokens(entry.text_tokens);
+    encode_score(entry.model, sent->mutable_model());
+    encode_score(entry.baseline, sent->mutable_baseline());
+    sent->set_baseline_text(entry.baseline_text);
+    sent->set_cloze_questions(entry.cloze_questions);
+    sent->set_cloze_choices(entry.cloze_choices);
+  }
+  to->set_more(from.more);
+}
+
+node::EvaluationPage decode(const wire::EvaluationPage& from) {
+  node::EvaluationPage to;
+  for (const wire::EvaluationEntry& entry : from.entry()) {
+    to.entries.push_back({wall_time(entry.at()), entry.checkpoint(), entry.checkpoint_hash(), entry.step(),
+                          entry.text(), entry.text_hash(), entry.text_bytes(), entry.text_tokens(),
+                          decode_score(entry.model()), decode_score(entry.baseline()), entry.baseline_text(),
+                          entry.cloze_questions(), entry.cloze_choices()});
+  }
+  to.more = from.more();
+  return to;
+}
+
 void encode(const node::PrunePreview& from, wire::PrunePreview* to) {
   for (const std::string& name : from.remove) to->add_remove(name);
   to->set_bytes(from.bytes);

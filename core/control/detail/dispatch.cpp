@@ -42,6 +42,9 @@ Expected<node::CommandId> dispatch(node::Node& node, const v1::CommandRequest& r
       return node.export_checkpoint(request.export_checkpoint().name(), request.export_checkpoint().format(),
                                     request.export_checkpoint().path());
     case Kind::kImportCheckpoint: return node.import_checkpoint(request.import_checkpoint().path());
+    case Kind::kExportHistory:
+      return node.records().export_history(request.export_history().format(),
+                                           request.export_history().path());
     case Kind::kGenerate: return node.generate(decode(request.generate()), std::move(on_text));
     case Kind::kSetSetting:
       return node.set_setting(request.set_setting().name(), request.set_setting().value());

@@ -19,7 +19,34 @@ class RemoteDecisions final : public node::MemberDecisions {
   RemoteSession& session_;
 };
 
-class RemoteNodeImpl final : public RemoteNode {
+class RemoteRecords final : public node::Records {
+ public:
+  RemoteRecords(RemoteSession& session, RemoteCommands& commands) : session_(session), commands_(commands) {}
+  Expected<node::CommandId> export_history(const std::string& format, const std::string& path) override;
+  Expected<void> query_evaluations(const node::EvaluationQuery& query,
+                                   node::Reply<node::EvaluationPage> reply) override;
+
+ private:
+  RemoteSession& session_;
+  RemoteCommands& commands_;
+};
+
+// The connection, and the parts of the node that have a class of their own.
+class RemoteParts : public RemoteNode {
+ public:
+  node::MemberDecisions& decisions() override { return decisions_; }
+  node::Records& records() override { return records_; }
+
+ protected:
+  explicit RemoteParts(ConnectOptions options) : session_(std::move(options)), commands_(session_) {}
+
+  RemoteSession session_;
+  RemoteDecisions decisions_{session_};
+  RemoteCommands commands_;  // closes the session at its end
+  RemoteRecords records_{session_, commands_};
+};
+
+class RemoteNodeImpl final : public RemoteParts {
  public:
   explicit RemoteNodeImpl(ConnectOptions options);
 
@@ -64,15 +91,9 @@ class RemoteNodeImpl final : public RemoteNode {
   Expected<void> query_invitation(bool with_vote, node::Reply<node::Invitation> reply) override;
   Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
-  node::MemberDecisions& decisions() override { return decisions_; }
   Expected<void> query_tokens(const std::string& text,
                               node::Reply<std::vector<node::TokenPiece>> reply) override;
   Expected<void> query_settings(node::Reply<std::vector<node::SettingEntry>> reply) override;
-
- private:
-  RemoteSession session_;
-  RemoteDecisions decisions_{session_};
-  RemoteCommands commands_;  // closes the session at its end
 };
 
 }  // namespace neuroshard::control::detail

@@ -10,6 +10,7 @@
 #include "core/checkpoint/compare.h"
 #include "core/checkpoint/retention.h"
 #include "core/checkpoint/writer.h"
+#include "core/engine/checkpoint_import.h"
 #include "core/engine/checkpoint_tokenizer.h"
 #include "core/engine/detail/history_queries.h"
 
@@ -17,14 +18,6 @@ namespace neuroshard::engine::detail {
 namespace {
 
 constexpr std::size_t max_name = 256, max_path = 4096;
-
-// A relative path would mean nothing: the caller is another process.
-Expected<void> check_path(const std::string& path) {
-  if (path.size() <= max_path && std::filesystem::path(path).is_absolute()) return {};
-  return make_error(
-      ErrorCode::InvalidArgument,
-      fmt::format("'{}' is not an absolute path on the machine of this node", path.substr(0, 200)));
-}
 
 checkpoint::PruneRules rules_of(const node::PrunePolicy& policy) {
   return {policy.keep_newest, policy.keep_every_steps, policy.keep_best};
@@ -50,6 +43,13 @@ node::CheckpointEntry checkpoint_entry(const checkpoint::Entry& from) {
 }
 
 }  // namespace
+
+Expected<void> check_path(const std::string& path) {
+  if (path.size() <= max_path && std::filesystem::path(path).is_absolute()) return {};
+  return make_error(
+      ErrorCode::InvalidArgument,
+      fmt::format("'{}' is not an absolute path on the machine of this node", path.substr(0, 200)));
+}
 
 Expected<void> check_checkpoint_name(const std::string& name) {
   if (!name.empty() && name.size() <= max_name) return {};
@@ -221,11 +221,11 @@ Expected<node::CommandResult> CheckpointCommands::do_import(const std::string& p
                                                             const FileJobs::Tools& tools) {
   storage::FileEnv& files = context_.services.files;
   const std::string root = context_.catalogue().root();
-  NS_ASSIGN_OR_RETURN(const checkpoint::Entry source, checkpoint::open_folder(files, path));
-  NS_RETURN_IF_ERROR(check_checkpoint_network(source, context_.directory.network_id()));
   NS_RETURN_IF_ERROR(checkpoint::Writer::make_root(files, root, context_.directory.format_path()));
   auto writer = checkpoint::Writer::beside(files, context_.directory.node_key(), root);
-  NS_ASSIGN_OR_RETURN(const checkpoint::SaveResult saved, writer.adopt(source, tools.progress, tools.cancel));
+  const FolderImport from{files, context_.services.clock, context_.directory, path};
+  NS_ASSIGN_OR_RETURN(const checkpoint::SaveResult saved,
+                      import_folder(from, writer, tools.progress, tools.cancel));
   report_change();
   return node::CommandResult(node::ImportResult{saved.name});
 }

@@ -52,6 +52,8 @@ class CheckpointCommands {
   DiskReader& reader_;
 };
 
+// InvalidArgument: relative, which would mean nothing to another process, or too long.
+Expected<void> check_path(const std::string& path);
 // InvalidArgument: empty or too long.
 Expected<void> check_checkpoint_name(const std::string& name);
 // Corrupt: it is damaged. InvalidArgument: it belongs to another network.

@@ -95,6 +95,7 @@ EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineS
       training_(context_, host_, contribute_, model_),
       restore_(context_, files_, host_, training_),
       checkpoints_(context_, files_, reader_),
+      records_(context_, files_, reader_),
       text_(context_, host_, training_) {
   describe(*directory_, services_, options_, &publisher_.draft());
   // Most urgent first.
@@ -109,7 +110,16 @@ EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineS
   contribute_.open();
   for (const node::Alert& alert : options_.alerts) publisher_.raise(alert);
   publisher_.publish();
-  if (!core_->post([this] { look(); })) services_.logger.warning("engine", "the core thread did not start");
+  look_ = [this] {
+    if (jobs_.ended()) return;
+    contribute_.look();
+    if (training_.finish_if_round_is_over()) jobs_.advance();  // a rule may have paused it
+    if (jobs_.ended()) return;                                 // by one of the calls above
+    if (options_.rounds_alerts) publisher_.replace_rounds_alerts(options_.rounds_alerts());
+    resources_.look();
+    look_timer_ = core_->post_after(options_.resource_period, look_);
+  };
+  if (!core_->post(look_)) services_.logger.warning("engine", "the core thread did not start");
 }
 
 EngineNode::~EngineNode() {
@@ -121,16 +131,6 @@ EngineNode::~EngineNode() {
   files_.stop();
   reader_.stop();
   core_.reset();
-}
-
-void EngineNode::look() {
-  if (jobs_.ended()) return;
-  contribute_.look();
-  if (training_.finish_if_round_is_over()) jobs_.advance();  // a rule may have paused it
-  if (jobs_.ended()) return;                                 // by one of the calls above
-  if (options_.rounds_alerts) publisher_.replace_rounds_alerts(options_.rounds_alerts());
-  resources_.look();
-  look_timer_ = core_->post_after(options_.resource_period, [this] { look(); });
 }
 
 bool EngineNode::end_if_due() {

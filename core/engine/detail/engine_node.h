@@ -7,6 +7,7 @@
 // Threads: any, as for core/node/node.h; the core executor owns the state of every part.
 #pragma once
 
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -21,6 +22,7 @@
 #include "core/engine/detail/history_queries.h"
 #include "core/engine/detail/job_scheduler.h"
 #include "core/engine/detail/model_queries.h"
+#include "core/engine/detail/record_commands.h"
 #include "core/engine/detail/resource_monitor.h"
 #include "core/engine/detail/restore_controller.h"
 #include "core/engine/detail/session_host.h"
@@ -78,12 +80,12 @@ class EngineNode final : public Engine {
   Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
   node::MemberDecisions& decisions() override;
+  node::Records& records() override { return records_; }
   Expected<void> query_tokens(const std::string& text,
                               node::Reply<std::vector<node::TokenPiece>> reply) override;
   Expected<void> query_settings(node::Reply<std::vector<node::SettingEntry>> reply) override;
 
  private:
-  void look();
   bool end_if_due();
 
   const std::unique_ptr<config::DataDirectory> directory_;
@@ -109,10 +111,12 @@ class EngineNode final : public Engine {
   TrainingController training_;
   RestoreController restore_;
   CheckpointCommands checkpoints_;
+  RecordCommands records_;
   TextGeneration text_;
 
   // Core executor.
   CommandIds shutdowns_;
+  std::function<void()> look_;  // at rules and resources; posts itself again
   std::unique_ptr<TimerHandle> look_timer_;
   std::promise<void> ended_;
 };

@@ -267,6 +267,8 @@ Expected<void> ModelSetup::take_over(const checkpoint::Manifest& manifest, const
   parts_.state.held_out_loss = manifest.losses.held_out;
   parts_.state.places = saved.places;
   if (!parts_.trains()) return {};
+  // A model from elsewhere has read none of this text: the loader stays at its beginning.
+  if (manifest.loader_position.empty()) return history_restored();
   NS_ASSIGN_OR_RETURN(data::LoaderPosition position,
                       data::LoaderPosition::from_json(manifest.loader_position));
   // Saved before own shards had ids of their own.
@@ -274,6 +276,10 @@ Expected<void> ModelSetup::take_over(const checkpoint::Manifest& manifest, const
     position.shard_id |= data::first_own_shard;
   NS_RETURN_IF_ERROR(parts_.loader->restore(position));
   keep_micro_batch(saved, std::max(1u, manifest.micro_batch));
+  return history_restored();
+}
+
+Expected<void> ModelSetup::history_restored() {
   const checkpoint::Catalogue catalogue(parts_.services.files, parts_.directory.checkpoints_path());
   const auto current = catalogue.current();
   parts_.history->restored(parts_.state.step, current.ok() && *current && (*current)->chosen);

@@ -34,6 +34,7 @@ class ModelSetup {
   Expected<void> restore();
   Expected<void> initialise();
   Expected<void> take_over(const checkpoint::Manifest& manifest, const std::string& name);
+  Expected<void> history_restored();
   bool passes_over_checkpoint();
   void keep_micro_batch(const TrainerState& saved, std::uint32_t micro_batch);
   Expected<void> prepare_training();

@@ -179,10 +179,12 @@ void TestControlCommands::what_commands_carry_arrives() {
   QVERIFY(succeeds(remote_->prune_checkpoints({3, 1000, 2})));
   QVERIFY(succeeds(remote_->export_checkpoint("c2", "checkpoint", "/tmp/x")));
   QVERIFY(succeeds(remote_->import_checkpoint("/tmp/y")));
+  QVERIFY(succeeds(remote_->records().export_history("jsonl", "/tmp/z")));
   QVERIFY(succeeds(remote_->override_rules(std::chrono::seconds(60))));
   const auto reached = fixture_->node.commands();
-  for (const char* expected : {"restore c1", "undo", "pin c1", "delete c1", "prune 3",
-                               "export c2 checkpoint /tmp/x", "import /tmp/y", "override 60"}) {
+  for (const char* expected :
+       {"restore c1", "undo", "pin c1", "delete c1", "prune 3", "export c2 checkpoint /tmp/x",
+        "import /tmp/y", "export history jsonl /tmp/z", "override 60"}) {
     QVERIFY2(std::find(reached.begin(), reached.end(), expected) != reached.end(), expected);
   }
   node::SessionSensors sensors;
@@ -231,6 +233,32 @@ void TestControlCommands::answers_arrive_as_they_were_given() {
   QVERIFY(data->shards.at(0).in_use);
   const auto prune = answer<node::PrunePreview>([&](auto reply) { return remote_->query_prune({}, reply); });
   QCOMPARE(prune->remove, std::vector<std::string>{"c1"});
+  node.recorded.evaluations = {{WallTime(std::chrono::milliseconds(7)),
+                                "c2",
+                                "ab",
+                                200,
+                                "book.txt",
+                                "cd",
+                                1000,
+                                300,
+                                {4.5, 2.25, 61},
+                                {5.5, 2.75, 40},
+                                "sample.txt",
+                                100,
+                                4}};
+  const auto evaluations = answer<node::EvaluationPage>(
+      [&](auto reply) { return remote_->records().query_evaluations({10}, reply); });
+  const node::EvaluationEntry& evaluated = evaluations->entries.at(0);
+  QCOMPARE(to_unix_ms(evaluated.at), std::int64_t{7});
+  QCOMPARE(evaluated.checkpoint + evaluated.checkpoint_hash + evaluated.text + evaluated.text_hash +
+               evaluated.baseline_text,
+           std::string("c2abbook.txtcdsample.txt"));
+  QCOMPARE(evaluated.step + evaluated.text_bytes + evaluated.text_tokens, std::uint64_t{1500});
+  QCOMPARE(evaluated.model.bits_per_byte, 2.25);
+  QCOMPARE(evaluated.baseline.loss, 5.5);
+  QCOMPARE(evaluated.model.cloze_right + evaluated.baseline.cloze_right, 101u);
+  QCOMPARE(evaluated.cloze_questions + evaluated.cloze_choices, 104u);
+  QVERIFY(!evaluations->more);
   // Tokens are bytes, not characters.
   const auto tokens = answer<std::vector<node::TokenPiece>>(
       [&](auto reply) { return remote_->query_tokens("\xC3\xA9", reply); });

@@ -236,9 +236,10 @@ void TestRemoteAccess::looking_only() {
 // Every rpc of the protocol, called without a message: nobody without a cookie gets anywhere, and an invitation
 // to look gets to the calls that are named here. A new call has to be named, or this fails.
 void TestRemoteAccess::every_call_has_a_scope() {
-  const QSet<QString> look{"Hello",         "Watch",        "QuerySeries", "QueryLogs",    "QueryCheckpoints",
-                           "QuerySettings", "QueryPrune",   "QuerySlots",  "QueryExperts", "QueryData",
-                           "QueryTokens",   "QueryNetwork", "QueryRounds"};
+  const QSet<QString> look{
+      "Hello",         "Watch",        "QuerySeries", "QueryLogs",       "QueryCheckpoints",
+      "QuerySettings", "QueryPrune",   "QuerySlots",  "QueryExperts",    "QueryData",
+      "QueryTokens",   "QueryNetwork", "QueryRounds", "QueryEvaluations"};
   const QSet<QString> steer{
       "Command",         "Run",       "Cancel", "ReportSession", "TestReachability", "QueryInvitation",
       "ContinueNetwork", "RevokeNode"};

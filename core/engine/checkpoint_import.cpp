@@ -1,0 +1,103 @@
+#include "core/engine/checkpoint_import.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "core/config/network_profile.h"
+#include "core/data/manifest.h"
+#include "core/engine/training_checkpoints.h"
+#include "core/export/model_import.h"
+
+namespace neuroshard::engine {
+namespace {
+
+std::string describe(const compute::ModelShape& s) {
+  return fmt::format(
+      "{} layers, width {}, {} heads of {} ({} for keys), feed-forward {}, {} experts ({} a token), "
+      "vocabulary {}, context {}",
+      s.layers, s.hidden, s.heads, s.head_dim, s.kv_heads, s.ffn, s.experts, s.experts_per_token, s.vocab,
+      s.sequence);
+}
+
+// The flags that make a network of this shape.
+Error other_shape(const compute::ModelShape& theirs, const compute::ModelShape& ours) {
+  return make_error(
+      ErrorCode::InvalidArgument,
+      fmt::format("the model in the folder has {}; rotation base {}, norm epsilon {}. The model of this "
+                  "data directory has {}; rotation base {}, norm epsilon {}. Use a data directory "
+                  "whose profile has the shape of the folder (neuroshardd network create --help)",
+                  describe(theirs), theirs.rope_theta, theirs.rms_epsilon, describe(ours), ours.rope_theta,
+                  ours.rms_epsilon));
+}
+
+Expected<void> check_network(const checkpoint::Entry& source, const FolderImport& from) {
+  if (!source.complete()) return make_error(ErrorCode::Corrupt, source.damage);
+  if (source.manifest.network_id == from.directory.network_id()) return {};
+  return make_error(
+      ErrorCode::InvalidArgument,
+      fmt::format("the checkpoint in {} and this data directory belong to different networks", from.path));
+}
+
+bool same_merges(const data::Tokenizer& a, const data::Tokenizer& b) {
+  return a.is_prefix_of(b) && b.is_prefix_of(a);
+}
+
+// The directory's tokenizer as the engine names it: sources of its text are part of the hash.
+Expected<Hash256> matching_tokenizer(const FolderImport& from, const data::Tokenizer& theirs) {
+  const std::string folder = from.directory.data_path();
+  bool any = false;
+  for (const char* const place : {"/published/", "/"}) {
+    const std::string path = folder + place + data::tokenizer_file_name;
+    if (!from.files.exists(path)) continue;
+    any = true;
+    NS_ASSIGN_OR_RETURN(const Bytes file,
+                        storage::read_file(from.files, path, data::max_tokenizer_file_bytes));
+    NS_ASSIGN_OR_RETURN(const data::Tokenizer ours, data::parse_tokenizer(file));
+    if (same_merges(theirs, ours)) return ours.hash();
+  }
+  if (any)
+    return make_error(
+        ErrorCode::InvalidArgument,
+        "the model in the folder has another tokenizer than this data directory; import it into a new "
+        "data directory (--data-dir)");
+  NS_RETURN_IF_ERROR(from.files.create_directories(folder));
+  NS_RETURN_IF_ERROR(storage::write_file_atomic(from.files, folder + "/" + data::tokenizer_file_name,
+                                                theirs.to_json(), true));
+  return theirs.hash();
+}
+
+Expected<checkpoint::SaveResult> import_hugging_face(const FolderImport& from, checkpoint::Writer& writer,
+                                                     const checkpoint::Progress& progress,
+                                                     const CancelToken& cancel) {
+  NS_ASSIGN_OR_RETURN(exporting::ImportSource source,
+                      exporting::open_hugging_face_folder(from.files, from.path));
+  const compute::ModelShape ours = config::model_shape(from.directory.profile().consensus);
+  if (!checkpoint::same_shape(source.model.shape(), ours)) return other_shape(source.model.shape(), ours);
+  TrainerState state;
+  NS_ASSIGN_OR_RETURN(state.tokenizer_hash, matching_tokenizer(from, source.tokenizer));
+  checkpoint::Manifest manifest;
+  manifest.wallet = from.directory.wallet_id();
+  manifest.network_id = from.directory.network_id();
+  manifest.architecture_version = first_architecture_version;
+  manifest.trainer_state = encode_trainer_state(state);
+  manifest.saved_at = from.clock.wall_now();
+  manifest.origin =
+      "Hugging Face folder " + std::filesystem::path(from.path).lexically_normal().filename().string();
+  if (manifest.origin.size() > 200) manifest.origin = "Hugging Face folder";
+  return exporting::import_model(writer, source, std::move(manifest), progress, cancel);
+}
+
+}  // namespace
+
+Expected<checkpoint::SaveResult> import_folder(const FolderImport& from, checkpoint::Writer& writer,
+                                               const checkpoint::Progress& progress,
+                                               const CancelToken& cancel) {
+  if (exporting::is_hugging_face_folder(from.files, from.path))
+    return import_hugging_face(from, writer, progress, cancel);
+  NS_ASSIGN_OR_RETURN(const checkpoint::Entry source, checkpoint::open_folder(from.files, from.path));
+  NS_RETURN_IF_ERROR(check_network(source, from));
+  return writer.adopt(source, progress, cancel);
+}
+
+}  // namespace neuroshard::engine
