@@ -11,6 +11,7 @@ import targets_product  # noqa: F401
 import targets_speed  # noqa: F401
 import targets_training  # noqa: F401
 import target_build_times  # noqa: F401
+import target_formats  # noqa: F401
 import target_generation_speed  # noqa: F401
 import target_llama_cpp  # noqa: F401
 import target_openai_client  # noqa: F401
