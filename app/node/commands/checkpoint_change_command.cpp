@@ -17,6 +17,7 @@
 #include "core/checkpoint/loader.h"
 #include "core/checkpoint/retention.h"
 #include "core/checkpoint/writer.h"
+#include "core/engine/checkpoint_import.h"
 
 namespace neuroshard::app {
 namespace {
@@ -190,8 +191,6 @@ Expected<void> import_into(Place place, const ChangeFlags& flags, CommandContext
         place.core->run([&](node::Node& node) { return node.import_checkpoint(path); }, "import"));
     if (const auto* imported = std::get_if<node::ImportResult>(&outcome)) name = imported->name;
   } else {
-    NS_ASSIGN_OR_RETURN(const Entry source, checkpoint::open_folder(context.files, flags.path));
-    NS_RETURN_IF_ERROR(check_network(source, *place.opened, "in " + flags.path));
     NS_ASSIGN_OR_RETURN(auto writer,
                         checkpoint::Writer::open(context.files, place.opened->directory->node_key(),
                                                  place.opened->directory->checkpoints_path(),
@@ -199,9 +198,9 @@ Expected<void> import_into(Place place, const ChangeFlags& flags, CommandContext
     ProgressLine progress(context.output, context.clock, "import");
     NS_ASSIGN_OR_RETURN(
         const checkpoint::SaveResult result,
-        writer.adopt(
-            source, [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); },
-            context.stop));
+        engine::import_folder(
+            {context.files, context.clock, *place.opened->directory, flags.path}, writer,
+            [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); }, context.stop));
     name = result.name;
   }
   context.output.line(fmt::format("Imported {} as {}. To continue from it: neuroshardd checkpoint restore {}",
@@ -211,7 +210,9 @@ Expected<void> import_into(Place place, const ChangeFlags& flags, CommandContext
 }
 
 Expected<void> import(const ChangeFlags& flags, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(Place place, find_place(context));
+  if (!context.files.exists(flags.path))
+    return make_error(ErrorCode::NotFound, flags.path + " does not exist");
+  NS_ASSIGN_OR_RETURN(Place place, find_place(context, OpenMode::Create));
   return import_into(std::move(place), flags, context);
 }
 
@@ -304,10 +305,14 @@ void add_checkpoint_changes(CLI::App& group, CommandContext& context) {
       ->type_name("N");
   rules.add_flag("--preview", pruned->preview, "show what would be deleted, but delete nothing");
   const Flags imported =
-      add_one(group, context, "import", "Copy a checkpoint folder into this data directory",
-              {"neuroshardd checkpoint import /media/usb/0000000120-1a2b3c4d"}, import, false);
+      add_one(group, context, "import",
+              "Copy a checkpoint, or a model in the layout of Hugging Face, into this data directory",
+              {"neuroshardd checkpoint import /media/usb/0000000120-1a2b3c4d",
+               "neuroshardd checkpoint import ~/model-hf --data-dir ./d"},
+              import, false);
   group.get_subcommand("import")
-      ->add_option("folder", imported->path, "folder of the checkpoint")
+      ->add_option("folder", imported->path,
+                   "folder of the checkpoint, or with config.json, tokenizer.json and model.safetensors")
       ->type_name("FOLDER")
       ->required();
   const Flags fetched = add_one(
