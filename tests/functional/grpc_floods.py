@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Floods of HTTP/2 frames against a real node.
 
-    grpc_floods.py PROGRAM [--seconds S] [--only NAME]… [--report]
+    grpc_floods.py PROGRAM [--seconds S] [--only NAME]… [--at ADDRESS] [--from ADDRESS] [--report]
     grpc_floods.py flood NAME HOST PORT --network HEX [--seconds S] [--connections N]    only the attack, on a node that runs
 
 Starts a tracker on the loopback interface, which has the same transport as every node, and attacks it from another
 loopback address with a client that frames HTTP/2 itself, over TLS with identities of its own. Meanwhile an honest
-client on 127.0.0.1 calls the node. Checks, per attack, that the node lives, that memory stays within bounds, that a flood
+client calls the node from the node's address. With the same address for --at and --from, it shares all limits of the flood. Checks, per attack, that the node lives, that memory stays within bounds, that a flood
 stops or is cut off, and that the honest client is served. The last line is a JSON object with all figures. --report only
 measures and fails for nothing but a node that ended.
 """
@@ -33,7 +33,7 @@ CALL = "/neuroshard.peer.v1.Peer/Call"
 GREETING = "/neuroshard.peer.v1.Peer/Hello"
 PING_METHOD = 1
 BATCH = 1 << 16
-ATTACKER = "127.0.0.2"
+NODE_AT, ATTACKER = "127.0.0.1", "127.0.0.2"
 CONNECTIONS = 8
 OPEN_CALLS = 32
 
@@ -84,7 +84,7 @@ def varint(value):
 class Target:
     def __init__(self, endpoint, network, folder):
         host, port = endpoint.rsplit(":", 1)
-        self.at, self.folder, self.made = (host, int(port)), folder, 0
+        self.at, self.folder, self.made = (host.strip("[]"), int(port)), folder, 0
         hello = field(1, 1) + field(3, network) + field(6, b"flood")
         self.hello = base64.b64encode(hello).decode().rstrip("=")
         self.lock = threading.Lock()
@@ -273,16 +273,16 @@ FLOODS = {"ping", "settings", "window", "rapid_reset", "continuation", "hpack_st
 
 
 class Attacker(threading.Thread):
-    def __init__(self, target, attack, context, until):
+    def __init__(self, target, attack, context, until, source=ATTACKER):
         super().__init__(daemon=True)
-        self.target, self.attack, self.context, self.until = target, attack, context, until
+        self.target, self.attack, self.context, self.until, self.source = target, attack, context, until, source
         self.sent = self.opened = self.cut = self.served = 0
 
     def run(self):
         while time.monotonic() < self.until:
             connection = None
             try:
-                connection = Connection(self.target, self.context, ATTACKER)
+                connection = Connection(self.target, self.context, self.source)
                 self.opened += 1
                 more = self.attack(connection)
                 while time.monotonic() < self.until:
@@ -309,7 +309,7 @@ def be_honest(target, context, ended, report):
         fresh, connection = calls % 8 == 0, None
         try:
             if fresh or kept is None:
-                connection = Connection(target, context, "127.0.0.1")
+                connection = Connection(target, context, target.at[0])
                 if not connection.call(GREETING):
                     raise ConnectionError("no greeting")
                 kept = kept if fresh else connection
@@ -341,11 +341,11 @@ class Honest:
 
 
 class Node:
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, at=NODE_AT):
         self.profile = os.path.join(folder, "network.json")
         subprocess.run([program, "network", "create", "--from", "devnet", "--name", "floods", "--out", self.profile],
                        check=True, capture_output=True)
-        self.process = subprocess.Popen([program, "tracker", "--json", "--profile", self.profile, "--address", "127.0.0.1", "--port", "0"],
+        self.process = subprocess.Popen([program, "tracker", "--json", "--profile", self.profile, "--address", at, "--port", "0"],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
                                         env={**os.environ, "XDG_DATA_HOME": folder, "HOME": folder})
         self.said = {}
@@ -377,9 +377,9 @@ class Node:
             self.process.kill()
 
 
-def run_attack(program, name, seconds):
+def run_attack(program, name, seconds, at=NODE_AT, source=ATTACKER):
     with tempfile.TemporaryDirectory() as folder:
-        node = Node(program, folder)
+        node = Node(program, folder, at)
         try:
             target = Target(node.said["address"], bytes.fromhex(node.said["network_id"]), folder)
             contexts = [target.context() for _ in range(CONNECTIONS)]
@@ -388,7 +388,7 @@ def run_attack(program, name, seconds):
             cpu, memory, peak, begun = node.cpu(), node.memory(), node.memory(), time.monotonic()
             until = begun + seconds
             attack = ATTACKS.get(name)
-            attackers = [Attacker(target, attack, context, until) for context in contexts] if attack else []
+            attackers = [Attacker(target, attack, context, until, source) for context in contexts] if attack else []
             for attacker in attackers:
                 attacker.start()
             while time.monotonic() < until and node.alive():
@@ -448,12 +448,14 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--only", action="append", choices=["none", *ATTACKS])
+    parser.add_argument("--at", default=NODE_AT, help="where the node listens")
+    parser.add_argument("--from", default=ATTACKER, dest="source", help="where the attacks come from")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     multiprocessing.set_start_method("fork")
     rows, wrong = [], []
     for name in options.only or ["none", *ATTACKS]:
-        figures = run_attack(os.path.abspath(options.program), name, options.seconds)
+        figures = run_attack(os.path.abspath(options.program), name, options.seconds, options.at, options.source)
         rows.append(figures)
         print(json.dumps(figures), flush=True)
         found = faults(figures)

@@ -67,17 +67,22 @@ def judge_chain_cost(run, row):
         run.claim("Two rounds of 10,000 simulated members", "≤ 240 s of a core, ≤ 4 GB", used, row["cpu_seconds"] <= 240 and row["peak_mib"] <= 4096, 1)
 
 
-@target("grpc-floods", "floods of HTTP/2 frames against a real node, 20 s each, beside an honest caller (six minutes)")
+@target("grpc-floods", "floods of HTTP/2 frames against a real node, 20 s each, beside an honest caller: over IPv4 from another address, and over IPv6 from the caller's own (ten minutes)")
 def grpc_floods(run):
     builds.release(run)
     seconds = 20
-    part = run.part("floods", ["python3", "-B", os.path.join(ROOT, "tests", "functional", "grpc_floods.py"), str(NODE), "--seconds", seconds],
-                    reading.last_json, missed=(1,))
-    for row in part.figures.get("attacks", []):
-        faults = [fault for fault in part.figures["faults"] if fault.startswith(row["attack"] + ":")]
+    for way, options in {"from another address": [], "over IPv6, from the honest caller's address": ["--at", "::1", "--from", "::1"]}.items():
+        part = run.part("floods " + way, ["python3", "-B", os.path.join(ROOT, "tests", "functional", "grpc_floods.py"), str(NODE),
+                                          "--seconds", seconds, *options], reading.last_json, missed=(1,))
+        judge_floods(run, part.figures, f"Flood of a node's port for {seconds} s {way}")
+
+
+def judge_floods(run, figures, claim):
+    for row in figures.get("attacks", []):
+        faults = [fault for fault in figures["faults"] if fault.startswith(row["attack"] + ":")]
         value = (f"{row['honest']} honest calls answered, {row['memory_mib']} MiB, {row['cpu']} s of a core, {row['sent_mib']} MiB sent, "
                  f"{row['cut']} connections cut")
-        run.claim(f"Flood of a node's port for {seconds} s: {row['attack']}", "the node lives, ≤ 64 MiB more, floods stop, 90 % of honest calls are answered", value, not faults, 1)
+        run.claim(f"{claim}: {row['attack']}", "the node lives, ≤ 64 MiB more, floods stop, 90 % of honest calls are answered", value, not faults, 1)
 
 
 @target("partition", "the partitioner: 10,000 graphs against brute force, public and generated graphs, cost by size")
