@@ -18,12 +18,13 @@ THREADS = 2
 ROUNDS = 5
 SPEC = {"rounds": ROUNDS, "texts": 8, "context": 32, "tokens": 32, "prompt": 1000}
 # At least 100 million parameters each. The training sequence holds the prompt; one step makes a checkpoint.
-LONG = ["--sequence", 1280, "--batch-tokens", 1280]
+LONG = ["--head-dim", 64, "--sequence", 1280, "--batch-tokens", 1280]
 MODELS = {
-    "dense": [*LONG, "--layers", 12, "--hidden", 1024, "--head-dim", 64, "--experts", 1, "--experts-per-token", 1],
-    "mixture": [*LONG, "--layers", 8, "--hidden", 512, "--head-dim", 64, "--experts", 8, "--experts-per-token", 2],
+    "dense": [*LONG, "--layers", 12, "--hidden", 1024, "--experts", 1, "--experts-per-token", 1],
+    "mixture": [*LONG, "--layers", 8, "--hidden", 512, "--experts", 8, "--experts-per-token", 2],
 }
 LEAST_PARAMETERS = 100_000_000
+SHARED = ["--layers", 6, "--hidden", 256, "--sequence", 256, "--batch-tokens", 2048]
 SHARES = (25, 50, 75)  # percent
 SHARE_SECONDS = 40
 
@@ -40,7 +41,7 @@ def exports(run, name, directory):
 
 
 def measure(run, name, modules):
-    directory = train(run, name, MODELS[name], steps=1)
+    directory = train(run, name, [], steps=1, shape=MODELS[name])
     files = exports(run, name, directory)
     checkpoint = max((directory / "checkpoints").glob("*-*"), key=lambda path: path.name)
     probe = [str(builds.BIN / "generation_probe"), str(checkpoint)]
@@ -161,7 +162,7 @@ def share_of(run, directory, profile, share):
 
 
 def beside_training(run):
-    directory = train(run, "shared", ["--layers", 6, "--hidden", 256, "--sequence", 256, "--batch-tokens", 2048])
+    directory = train(run, "shared", [], shape=SHARED)
     for share in SHARES:
         text, training = share_of(run, directory, run.folder / "shared.json", share)
         # Of the time that the two had together; the rest belongs to neither (status, checkpoints, other programs).

@@ -13,6 +13,7 @@ VERSION = "3.22.1"
 PACKAGES = (f"node-llama-cpp@{VERSION}", f"@node-llama-cpp/linux-x64@{VERSION}")
 TEXT = os.path.join(builds.DATA, "tinyshakespeare.txt")
 STEPS = 60
+SMALL = ["--layers", 4, "--hidden", 128, "--head-dim", 32, "--sequence", 256, "--batch-tokens", 1024]
 WINDOW = 128  # tokens scored at a time
 WINDOWS = 12
 FULL = 8      # positions of each window of which the whole distribution is compared
@@ -46,10 +47,9 @@ def characters():
     return ["".join(f"a{chr(c)}1{chr(c)}{chr(c)} " for c in points[at:at + 4096]) for at in range(0, len(points), 4096)]
 
 
-def train(run, name, options, steps=STEPS):
-    """A data directory with a model that has learned a little: a small one, unless the options say otherwise."""
+def train(run, name, options, steps=STEPS, shape=SMALL):
+    """A data directory with a model that has learned a little."""
     directory, profile = run.folder / name, run.folder / f"{name}.json"
-    shape = ["--layers", 4, "--hidden", 128, "--head-dim", 32, "--sequence", 256, "--batch-tokens", 1024]
     made = run.part(f"profile-{name}", [builds.NODE, "network", "create", "--name", f"{name}-test", "--from", "solo", "--force", "--out", profile, *shape, *options])
     if not made.ok or not run.part(f"train-{name}", [builds.NODE, "train", "--data-dir", directory, "--profile", profile, "--text", TEXT, "--steps", steps]).ok:
         raise Broken("training failed")
