@@ -2,6 +2,7 @@
 
 #include <QFileDialog>
 
+#include "core/node/records.h"
 #include "ui/bridge/bridge.h"
 #include "ui/pages/compare_dialog.h"
 #include "ui/pages/confirm.h"
@@ -179,8 +180,32 @@ void CheckpointActions::export_as(const node::CheckpointEntry& entry, const QStr
   dialog->open();
 }
 
+void CheckpointActions::export_history(const QString& format) {
+  const bool folder = format == QStringLiteral("tensorboard");
+  auto* dialog = new QFileDialog(window_, folder ? tr("Export the training history: name a new folder")
+                                                 : tr("Export the training history"));
+  dialog->setObjectName(QStringLiteral("export_dialog"));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setAcceptMode(QFileDialog::AcceptSave);
+  dialog->setFileMode(QFileDialog::AnyFile);
+  if (!folder) {
+    dialog->setNameFilter(tr("Training history (*.%1)").arg(format));
+    dialog->setDefaultSuffix(format);
+  }
+  dialog->selectFile(folder ? QStringLiteral("history-tensorboard") : QStringLiteral("history.") + format);
+  connect(dialog, &QFileDialog::fileSelected, this, [this, format](const QString& path) {
+    work_.run({tr("Exporting the training history"),
+               [format = format.toStdString(), path = path.toStdString()](node::Node& node) {
+                 return node.records().export_history(format, path);
+               },
+               [path](const node::CommandResult&) { return tr("Written to %1.").arg(path); }, true});
+  });
+  dialog->open();
+}
+
 void CheckpointActions::import() {
-  auto* dialog = new QFileDialog(window_, tr("Import a checkpoint: choose its folder"));
+  auto* dialog =
+      new QFileDialog(window_, tr("Import a checkpoint or a model of Hugging Face: choose its folder"));
   dialog->setObjectName(QStringLiteral("import_dialog"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::Directory);

@@ -32,6 +32,8 @@ class CheckpointActions final : public QObject {
   // format: as in node::Node::export_checkpoint.
   void export_as(const node::CheckpointEntry& entry, const QString& format);
   void import();
+  // format: as in node::Records::export_history.
+  void export_history(const QString& format);
 
  private:
   Bridge& bridge_;

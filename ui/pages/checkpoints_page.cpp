@@ -15,6 +15,7 @@
 #include "ui/models/checkpoint_model.h"
 #include "ui/pages/checkpoint_actions.h"
 #include "ui/pages/checkpoint_timeline.h"
+#include "ui/pages/evaluation_card.h"
 #include "ui/pages/page_body.h"
 #include "ui/pages/work_panel.h"
 #include "ui/text/format.h"
@@ -68,6 +69,8 @@ void CheckpointsPage::build_stack(QVBoxLayout* page_column) {
   timeline_ = new CheckpointTimeline(theme());
   timeline_card->body()->addWidget(timeline_);
   content_->addWidget(timeline_card);
+  evaluations_ = new EvaluationCard(theme());
+  content_->addWidget(evaluations_);
   stack_->addWidget(content);
   page_column->addWidget(stack_, 1);
 }
@@ -159,7 +162,17 @@ QMenu* CheckpointsPage::more_menu() {
   add_export("export_gguf_small", tr("Export for llama.cpp, 8 bits per weight …"),
              QStringLiteral("gguf:q8_0"));
   add_export("export_checkpoint", tr("Export the whole checkpoint …"), QStringLiteral("checkpoint"));
-  add("import", QStringLiteral("import"), tr("Import a checkpoint …"), [this] { actions_->import(); });
+  add("import", QStringLiteral("import"), tr("Import a checkpoint or model …"),
+      [this] { actions_->import(); });
+  menu->addSeparator();
+  const auto add_history = [&](const char* object, const QString& text, const QString& format) {
+    add(object, QStringLiteral("export"), text, [this, format] { actions_->export_history(format); });
+  };
+  add_history("export_history_csv", tr("Export the training history (CSV) …"), QStringLiteral("csv"));
+  add_history("export_history_jsonl", tr("Export the training history (JSON lines) …"),
+              QStringLiteral("jsonl"));
+  add_history("export_history_tensorboard", tr("Export the training history for TensorBoard …"),
+              QStringLiteral("tensorboard"));
   menu->addSeparator();
   add("prune", QStringLiteral("filter"), tr("Remove old checkpoints by a rule …"),
       [this] { actions_->prune(); });
@@ -228,6 +241,7 @@ void CheckpointsPage::open_detail(const QString& name) {
 void CheckpointsPage::ask() {
   ask_again_ = asking_;
   if (asking_ || !bridge().attached()) return;
+  if (incoming_.empty()) ask_evaluations();
   asking_ = true;
   node::CheckpointQuery query;
   query.limit = node::max_page;
@@ -238,6 +252,18 @@ void CheckpointsPage::ask() {
         return node.query_checkpoints(query, std::move(reply));
       },
       [this](const Expected<node::CheckpointPage>& page) { take(page); });
+}
+
+// `neuroshardd eval` adds results from outside of the core, so nothing announces them: asked with the list.
+void CheckpointsPage::ask_evaluations() {
+  bridge().query<node::EvaluationPage>(
+      this,
+      [](node::Node& node, node::Reply<node::EvaluationPage> reply) {
+        return node.records().query_evaluations({node::max_page}, std::move(reply));
+      },
+      [this](const Expected<node::EvaluationPage>& page) {
+        if (page.ok()) evaluations_->show_entries(page->entries);
+      });
 }
 
 void CheckpointsPage::take(const Expected<node::CheckpointPage>& page) {

@@ -7,6 +7,7 @@
 
 #include "core/base/expected.h"
 #include "core/node/queries.h"
+#include "core/node/records.h"
 #include "ui/pages/page.h"
 
 class QPushButton;
@@ -23,6 +24,7 @@ class CheckpointActions;
 class CheckpointModel;
 class CheckpointTimeline;
 class EmptyState;
+class EvaluationCard;
 class TableView;
 class WorkPanel;
 
@@ -48,6 +50,7 @@ class CheckpointsPage final : public Page {
   void connect_signals();
   QMenu* more_menu();
   void ask();
+  void ask_evaluations();
   void take(const Expected<node::CheckpointPage>& page);
   void show_entries();
   Entries chosen() const;  // in the order of the table
@@ -62,6 +65,7 @@ class CheckpointsPage final : public Page {
   Banner* undo_;
   std::string undo_shown_;
   CheckpointTimeline* timeline_;
+  EvaluationCard* evaluations_;
   TableView* table_;
   Card* table_card_;
   QStackedWidget* stack_;

@@ -15,9 +15,11 @@
 #include "ui/pages/checkpoint_timeline.h"
 #include "ui/pages/checkpoints_page.h"
 #include "ui/pages/compare_dialog.h"
+#include "ui/pages/evaluation_card.h"
 #include "ui/pages/prune_dialog.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/empty_state.h"
+#include "ui/widgets/plot_panel.h"
 
 using namespace neuroshard;      // NOLINT
 using namespace neuroshard::ui;  // NOLINT
@@ -60,6 +62,9 @@ class TestCheckpointsPage : public QObject {
   void exports_to_a_file_data();
   void exports_to_a_file();
   void imports_a_folder();
+  void exports_the_history_data();
+  void exports_the_history();
+  void evaluations_of_one_text_are_a_chart();
   void a_refusal_of_the_core_is_shown();
   void the_timeline_and_the_table_are_one();
   void steps_begin_where_the_language_does();
@@ -324,6 +329,61 @@ void TestCheckpointsPage::imports_a_folder() {
   QMetaObject::invokeMethod(dialog, "accept");
   QTRY_VERIFY(fixture_->commanded("import " + path.toStdString()));
   QTRY_VERIFY(fixture_->find<Banner>("work_outcome")->isVisible());
+}
+
+void TestCheckpointsPage::exports_the_history_data() {
+  QTest::addColumn<QString>("format");
+  QTest::addColumn<QString>("name");
+  QTest::newRow("table") << "csv"
+                         << "h.csv";
+  QTest::newRow("lines") << "jsonl"
+                         << "h.jsonl";
+  QTest::newRow("events") << "tensorboard"
+                          << "runs";
+}
+
+void TestCheckpointsPage::exports_the_history() {
+  QFETCH(const QString, format);
+  QFETCH(const QString, name);
+  start_three();
+  fixture_->page->findChild<QAction*>(QStringLiteral("export_history_") + format)->trigger();
+  auto* dialog = fixture_->page->findChild<QFileDialog*>(QStringLiteral("export_dialog"));
+  QVERIFY(dialog != nullptr);
+  QCOMPARE(dialog->defaultSuffix(), QFileInfo(name).suffix());
+  const QString path = fixture_->folder.filePath(name);
+  dialog->selectFile(path);
+  QMetaObject::invokeMethod(dialog, "accept");
+  QTRY_VERIFY(fixture_->commanded("export history " + format.toStdString() + " " + path.toStdString()));
+  QTRY_VERIFY(outcome().text.contains(path));
+}
+
+void TestCheckpointsPage::evaluations_of_one_text_are_a_chart() {
+  const auto evaluation = [](std::uint64_t step, const char* text, double model) {
+    node::EvaluationEntry entry;
+    entry.step = step;
+    entry.text = entry.text_hash = text;
+    entry.model.bits_per_byte = model;
+    entry.model.cloze_right = 50;
+    entry.baseline = {5, 2.5, 40};
+    entry.cloze_questions = 100;
+    entry.cloze_choices = 4;
+    return entry;
+  };
+  start_three();
+  auto* card = fixture_->page->findChild<EvaluationCard*>();
+  QVERIFY(card->isHidden());
+  // Newest first: another text, and an earlier result of the same step, are left out.
+  fixture_->node->recorded.evaluations = {evaluation(300, "a", 2.0), evaluation(200, "b", 9.0),
+                                          evaluation(100, "a", 3.0), evaluation(300, "a", 8.0)};
+  fixture_->page->shown();
+  QTRY_VERIFY(card->isVisible());
+  const auto& series = card->panel()->plot()->series();
+  QCOMPARE(series.size(), std::size_t{2});
+  QCOMPARE(series[0].points.size(), std::size_t{2});
+  QCOMPARE(series[0].points[0].mean, 3.0);
+  QCOMPARE(series[0].points[1].x, 300.0);
+  QCOMPARE(series[0].points[1].mean, 2.0);
+  QCOMPARE(series[1].points[1].mean, 2.5);
 }
 
 void TestCheckpointsPage::a_refusal_of_the_core_is_shown() {
