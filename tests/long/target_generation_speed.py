@@ -25,7 +25,7 @@ MODELS = {
 }
 LEAST_PARAMETERS = 100_000_000
 SHARED = ["--layers", 6, "--hidden", 256, "--sequence", 256, "--batch-tokens", 2048]
-SHARES = (25, 50, 75)  # percent
+SHARES = (25, 75)  # percent
 SHARE_SECONDS = 40
 
 
@@ -59,9 +59,10 @@ def spread(values):
     return f"{min(values):.2f} to {max(values):.2f}"
 
 
-def ratios(theirs, ours):
-    """How much faster ours is, round by round."""
-    return [a / b for a, b in zip(theirs, ours, strict=True)]
+def faster(theirs, ours):
+    """How much faster ours is: by the best round of each, which other programs disturbed least, and by the medians. llama.cpp's threads
+    wait for each other at every operation, so that a busy machine slows it down more: the smaller figure counts."""
+    return min(theirs) / min(ours), statistics.median(theirs) / statistics.median(ours)
 
 
 def claims(run, name, result):
@@ -75,9 +76,8 @@ def claims(run, name, result):
 
     def compare(text, gate, ours, theirs, key, least):
         """least: of the ratio; None = no gate."""
-        faster = ratios(seconds[theirs][key], seconds[ours][key])
-        value = statistics.median(faster)
-        run.claim(text, gate, f"{value:.2f} ({spread(faster)})", None if least is None else value >= least, ROUNDS)
+        best, median = faster(seconds[theirs][key], seconds[ours][key])
+        run.claim(text, gate, f"{best:.2f} by the best round of each, {median:.2f} by the medians", None if least is None else min(best, median) >= least, ROUNDS)
 
     for kind in ("f32", "bf16"):
         ours, stream = f"ours {kind}", seconds[f"ours {kind}"]["stream"]
