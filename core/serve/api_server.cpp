@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -64,6 +65,9 @@ class Server final : public ApiServer {
     static_cast<void>(thread_->post([this] { io_.run(); }));
   }
 
+  void set_key(std::string key) override {
+    state_.gate->post([this, key = std::move(key)]() mutable { state_.key = std::move(key); });
+  }
   std::uint16_t port() const override { return state_.port; }
   std::string url() const override { return fmt::format("http://127.0.0.1:{}", state_.port); }
 
@@ -84,18 +88,46 @@ class Server final : public ApiServer {
 
   void admit(tcp::socket socket) {
     auto& all = state_.connections;
-    if (all.size() >= state_.options.limits.connections) {
-      const auto oldest =
-          std::find_if(all.begin(), all.end(), [](const auto& one) { return one->may_make_room(); });
+    error_code ignored;
+    const auto client = state_.clients.of(socket.remote_endpoint(ignored).address().to_string());
+    const ApiLimits& limits = state_.options.limits;
+    const bool client_is_full = client->connections >= limits.client_connections;
+    if (client_is_full || all.size() >= limits.connections) {
       ++state_.figures.refused;
-      if (oldest == all.end()) return;  // the new one is closed
-      const auto leaving = *oldest;
+      const auto leaving = who_leaves(client_is_full ? client.get() : nullptr);
+      if (!leaving) return turn_away(std::move(socket));
       leaving->close();
     }
-    error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
-    all.push_back(std::make_shared<detail::Connection>(std::move(socket), state_));
+    all.push_back(std::make_shared<detail::Connection>(std::move(socket), client, state_));
     all.back()->start();
+  }
+
+  // The oldest that may go, of this client, or else of the one that has most connections; null: none may.
+  std::shared_ptr<detail::Connection> who_leaves(const ClientUse* client) const {
+    std::shared_ptr<detail::Connection> leaving;
+    for (const auto& one : state_.connections) {
+      if (!one->may_make_room() || (client != nullptr && &one->client() != client)) continue;
+      if (!leaving || one->client().connections > leaving->client().connections) leaving = one;
+    }
+    return leaving;
+  }
+
+  // Says why, as far as that goes without waiting for the client.
+  static void turn_away(tcp::socket socket) {
+    const std::string body =
+        render(detail::too_many("Too many connections are open already; try again later."));
+    const std::string answer = fmt::format(
+        "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nContent-Length: {}\r\n"
+        "Retry-After: 2\r\nConnection: close\r\n\r\n{}",
+        body.size(), body);
+    error_code ignored;
+    socket.non_blocking(true, ignored);
+    // Closing with unread bytes would reset the connection, and the client might lose the answer.
+    std::array<char, 4096> unread;
+    for (int reads = 0; reads < 4 && !ignored; ++reads) socket.read_some(asio::buffer(unread), ignored);
+    socket.write_some(asio::buffer(answer), ignored);
+    socket.shutdown(tcp::socket::shutdown_send, ignored);
   }
 
   asio::io_context io_;

@@ -16,7 +16,13 @@
 namespace neuroshard::serve {
 
 struct ApiLimits {
-  std::size_t connections = 128;  // when all are taken, one that has sent no right key yet makes room
+  // When all are taken, one that has sent no right key yet makes room: the oldest of the address that has most.
+  std::size_t connections = 128;
+  // Of one address; beyond them 429.
+  std::size_t client_connections = 96;
+  std::size_t client_texts = 32;               // requests for texts that wait or run
+  std::uint64_t client_body_bytes = 4u << 20;  // of requests that are not answered yet
+  std::uint64_t answer_bytes = 64u << 20;      // of one request, in memory
   std::uint32_t header_bytes = 16u << 10;
   Duration request = std::chrono::seconds(30);  // for a whole request, and between two of a connection
   Duration write = std::chrono::seconds(30);    // in which a client takes what was sent
@@ -38,6 +44,8 @@ class ApiServer {
   virtual ~ApiServer() = default;
   // To be called once. The node outlives the server.
   virtual void start(node::Node& node) = 0;
+  // Requests that come from now on need this one; what is under way goes on.  Threads: any.
+  virtual void set_key(std::string key) = 0;
   virtual std::uint16_t port() const = 0;
   virtual std::string url() const = 0;  // "http://127.0.0.1:8000"
 };

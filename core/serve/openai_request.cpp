@@ -31,6 +31,10 @@ class Reader {
   node::GenerateRequest& options() { return options_; }
   TextRequest& request() { return request_; }
 
+  // Of a chat: whether log-probabilities are asked for, and with how many of the likeliest.
+  bool with_logprobs = false;
+  std::optional<std::uint32_t> top_logprobs;
+
   void fail(const std::string& param, std::string message, std::string code = {}) {
     if (failed_) return;
     failed_ = true;
@@ -122,9 +126,10 @@ void read_stream_options(Reader& to, const json& value) {
 using Field = std::function<void(Reader&, const json&)>;
 using Fields = std::map<std::string, Field>;
 
-Fields common_fields() {
-  const auto tokens = [](const char* name, std::uint32_t least) {
-    return [name, least](Reader& to, const json& value) {
+// least_tokens: without the echo of a prompt, no tokens at all make no sense.
+Fields common_fields(std::uint32_t least_tokens) {
+  const auto tokens = [least_tokens](const char* name) {
+    return [name, least = least_tokens](Reader& to, const json& value) {
       to.options().max_tokens = to.integer(name, value, least, node::max_generated_tokens);
     };
   };
@@ -134,8 +139,8 @@ Fields common_fields() {
   fields["logit_bias"] = read_bias;
   fields["seed"] = read_seed;
   fields["stream_options"] = read_stream_options;
-  fields["max_tokens"] = tokens("max_tokens", 0);
-  fields["max_completion_tokens"] = tokens("max_completion_tokens", 0);
+  fields["max_tokens"] = tokens("max_tokens");
+  fields["max_completion_tokens"] = tokens("max_completion_tokens");
   fields["temperature"] = [](Reader& to, const json& v) {
     to.options().temperature = to.number("temperature", v, 0, 2);
   };
@@ -272,6 +277,40 @@ void read_messages(Reader& to, const json& value) {
   add_prompt(to, std::move(prompt));
 }
 
+const Fields& completion_fields() {
+  static const Fields fields = [] {
+    Fields all = common_fields(0);
+    all["prompt"] = read_prompt;
+    all["best_of"] = [](Reader& r, const json& v) { r.only("best_of", v, 1); };
+    all["suffix"] = [](Reader& r, const json&) {
+      r.fail("suffix", "This server does not support 'suffix'.", "unsupported_parameter");
+    };
+    all["echo"] = [](Reader& r, const json& v) { r.options().echo = r.boolean("echo", v); };
+    all["logprobs"] = [](Reader& r, const json& v) {
+      r.options().logprobs = r.integer("logprobs", v, 0, node::max_logprobs);
+    };
+    return all;
+  }();
+  return fields;
+}
+
+const Fields& chat_fields() {
+  static const Fields fields = [] {
+    Fields all = common_fields(1);
+    all["messages"] = read_messages;
+    all["logprobs"] = [](Reader& r, const json& v) { r.with_logprobs = r.boolean("logprobs", v); };
+    all["top_logprobs"] = [](Reader& r, const json& v) {
+      r.top_logprobs = r.integer("top_logprobs", v, 0, node::max_logprobs);
+    };
+    all["response_format"] = [](Reader& r, const json& v) {
+      if (v != json{{"type", "text"}})
+        r.fail("response_format", "This server answers with text only.", "unsupported_parameter");
+    };
+    return all;
+  }();
+  return fields;
+}
+
 ParsedRequest finish(Reader& to) {
   const node::GenerateRequest& options = to.options();
   if (to.ok() && options.max_tokens == 0 && !options.echo)
@@ -299,26 +338,19 @@ std::string render(const ApiError& error) {
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+std::vector<std::string> request_fields(bool chat) {
+  std::vector<std::string> names;
+  for (const auto& [name, field] : chat ? chat_fields() : completion_fields()) names.push_back(name);
+  return names;
+}
+
 ParsedRequest parse_completion(const std::string& body) {
   TextRequest request;
   Reader to(request);
   to.options().max_tokens = default_completion_tokens;
   const auto parsed = parse_body(to, body);
   if (!parsed) return {std::nullopt, to.error()};
-  static const Fields fields = [] {
-    Fields all = common_fields();
-    all["prompt"] = read_prompt;
-    all["best_of"] = [](Reader& r, const json& v) { r.only("best_of", v, 1); };
-    all["suffix"] = [](Reader& r, const json&) {
-      r.fail("suffix", "This server does not support 'suffix'.", "unsupported_parameter");
-    };
-    all["echo"] = [](Reader& r, const json& v) { r.options().echo = r.boolean("echo", v); };
-    all["logprobs"] = [](Reader& r, const json& v) {
-      r.options().logprobs = r.integer("logprobs", v, 0, node::max_logprobs);
-    };
-    return all;
-  }();
-  read_fields(to, *parsed, fields);
+  read_fields(to, *parsed, completion_fields());
   if (to.ok() && request.prompts.empty()) to.fail("prompt", "'prompt' is missing.");
   return finish(to);
 }
@@ -330,22 +362,11 @@ ParsedRequest parse_chat(const std::string& body) {
   to.options().max_tokens = default_chat_tokens;
   const auto parsed = parse_body(to, body);
   if (!parsed) return {std::nullopt, to.error()};
-  bool logprobs = false;
-  std::optional<std::uint32_t> top;
-  Fields fields = common_fields();
-  fields["messages"] = read_messages;
-  fields["logprobs"] = [&](Reader& r, const json& v) { logprobs = r.boolean("logprobs", v); };
-  fields["top_logprobs"] = [&](Reader& r, const json& v) {
-    top = r.integer("top_logprobs", v, 0, node::max_logprobs);
-  };
-  fields["response_format"] = [](Reader& r, const json& v) {
-    if (v != json{{"type", "text"}})
-      r.fail("response_format", "This server answers with text only.", "unsupported_parameter");
-  };
-  read_fields(to, *parsed, fields);
+  read_fields(to, *parsed, chat_fields());
   if (to.ok() && request.prompts.empty()) to.fail("messages", "'messages' is missing.");
-  if (to.ok() && top && !logprobs) to.fail("top_logprobs", "'top_logprobs' needs 'logprobs' to be true.");
-  if (logprobs) to.options().logprobs = top.value_or(0);
+  if (to.ok() && to.top_logprobs && !to.with_logprobs)
+    to.fail("top_logprobs", "'top_logprobs' needs 'logprobs' to be true.");
+  if (to.with_logprobs) to.options().logprobs = to.top_logprobs.value_or(0);
   if (to.options().stop.size() < node::max_stop_sequences)
     to.options().stop.push_back(std::string("\n") + turn_of_user);
   return finish(to);

@@ -41,6 +41,9 @@ struct ParsedRequest {
   std::optional<TextRequest> request;
   ApiError error;
 };
+// The names of the fields that parse_completion(), or parse_chat(), knows.
+std::vector<std::string> request_fields(bool chat);
+
 ParsedRequest parse_completion(const std::string& body);
 // The messages become one text, as a base model has learned no roles:
 //   {system}\n\nUser: {user}\nAssistant: {assistant}\nUser: {user}\nAssistant:

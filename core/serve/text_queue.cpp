@@ -12,10 +12,9 @@ TextQueue::TextQueue(node::Node& node, Post post) : node_(node), post_(std::move
   });
 }
 
-std::uint64_t TextQueue::add(node::GenerateRequest request, Handler handler) {
-  if (waiting_.size() >= max_texts_waiting) return 0;
+std::uint64_t TextQueue::add(const std::string& client, node::GenerateRequest request, Handler handler) {
   const std::uint64_t ticket = next_++;
-  waiting_.push_back({ticket, std::move(request), std::move(handler), 0, false});
+  waiting_.push_back({ticket, client, std::move(request), std::move(handler), 0, false});
   post_([this] { start_next(); });
   return ticket;
 }
@@ -34,11 +33,43 @@ void TextQueue::cancel(std::uint64_t ticket) {
 }
 
 void TextQueue::start_next() {
-  while (!waiting_.empty() && running_.size() < max_texts_running) {
-    Text text = std::move(waiting_.front());
-    waiting_.pop_front();
+  while (running_.size() < max_texts_running) {
+    const auto next = next_waiting();
+    if (next == waiting_.end()) break;
+    Text text = std::move(*next);
+    waiting_.erase(next);
+    served_[text.client] = text.ticket;
     start(std::move(text));
   }
+  forget_idle_clients();
+}
+
+std::size_t TextQueue::running_of(const std::string& client) const {
+  return static_cast<std::size_t>(
+      std::count_if(running_.begin(), running_.end(),
+                    [&client](const auto& entry) { return entry.second.client == client; }));
+}
+
+std::deque<TextQueue::Text>::iterator TextQueue::next_waiting() {
+  const bool last_place = running_.size() + 1 == max_texts_running;
+  const auto order = [this](const Text& text) {
+    const auto served = served_.find(text.client);
+    return std::pair(running_of(text.client), served == served_.end() ? 0 : served->second);
+  };
+  auto best = waiting_.end();
+  for (auto at = waiting_.begin(); at != waiting_.end(); ++at) {
+    if (last_place && running_of(at->client) > 0) continue;
+    if (best == waiting_.end() || order(*at) < order(*best)) best = at;
+  }
+  return best;
+}
+
+void TextQueue::forget_idle_clients() {
+  std::erase_if(served_, [this](const auto& entry) {
+    return running_of(entry.first) == 0 &&
+           std::none_of(waiting_.begin(), waiting_.end(),
+                        [&entry](const Text& text) { return text.client == entry.first; });
+  });
 }
 
 void TextQueue::start(Text text) {

@@ -1,5 +1,6 @@
-// Texts that HTTP clients wait for. A node generates some at once; the others wait here in the order in
-// which they came, and beyond a bound none is accepted.
+// Texts that HTTP clients wait for. A node generates a few at a time; the others wait here. A free place goes to the
+// client that has the fewest running, then to the one that was served longest ago. The last place is kept for a
+// client that has none, so that one client's texts can't keep all others out.
 //
 // Threads: the server's, apart from the node's calls, which enqueue.
 #pragma once
@@ -10,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "core/base/expected.h"
 #include "core/node/node.h"
@@ -17,7 +19,7 @@
 namespace neuroshard::serve {
 
 inline constexpr std::size_t max_texts_running = 12;  // a node takes 16: four are left to its person
-inline constexpr std::size_t max_texts_waiting = 32;
+inline constexpr std::size_t max_texts_waiting = 64;
 
 class TextQueue {
  public:
@@ -33,8 +35,10 @@ class TextQueue {
   TextQueue(const TextQueue&) = delete;
   TextQueue& operator=(const TextQueue&) = delete;
 
-  // A ticket; 0: the queue is full. The handler runs later, never inside this call.
-  std::uint64_t add(node::GenerateRequest request, Handler handler);
+  // A further request is too much.
+  bool is_full() const { return waiting_.size() >= max_texts_waiting; }
+  // A ticket. The handler runs later, never inside this call. client: whose text it is.
+  std::uint64_t add(const std::string& client, node::GenerateRequest request, Handler handler);
   // The handler is not called any more, and the text ends.
   void cancel(std::uint64_t ticket);
 
@@ -44,11 +48,15 @@ class TextQueue {
  private:
   struct Text {
     std::uint64_t ticket = 0;
+    std::string client;
     node::GenerateRequest request;
     Handler handler;
     node::CommandId command = 0;
     bool dropped = false;  // nobody waits for it; the node still ends it
   };
+  std::deque<Text>::iterator next_waiting();
+  std::size_t running_of(const std::string& client) const;
+  void forget_idle_clients();
   void start_next();
   void start(Text text);
   void on_piece(std::uint64_t ticket, node::TextPiece piece);
@@ -58,6 +66,7 @@ class TextQueue {
   const Post post_;
   std::deque<Text> waiting_;
   std::map<std::uint64_t, Text> running_;
+  std::map<std::string, std::uint64_t> served_;  // the last ticket of each client that has texts here
   std::uint64_t next_ = 1;
   std::unique_ptr<node::Subscription> subscription_;  // last: ends first
 };

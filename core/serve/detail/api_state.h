@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/serve/api_server.h"
+#include "core/serve/client_table.h"
 #include "core/serve/openai_request.h"
 #include "core/serve/status_pages.h"
 #include "core/serve/text_queue.h"
@@ -38,15 +39,21 @@ class Connection;
 
 struct ApiState {
   ApiState(const ApiOptions& given, const Clock& its_clock, Logger& its_logger, boost::asio::io_context& io)
-      : options(given), clock(its_clock), logger(its_logger), gate(std::make_shared<Gate>(io)) {}
+      : options(given),
+        key(given.key),
+        clock(its_clock),
+        logger(its_logger),
+        gate(std::make_shared<Gate>(io)) {}
 
   const ApiOptions options;
+  std::string key;  // the one that holds now
   const Clock& clock;
   Logger& logger;
   const std::shared_ptr<Gate> gate;
   std::uint16_t port = 0;
   node::Node* node = nullptr;  // null before start()
   std::unique_ptr<TextQueue> texts;
+  ClientTable clients;
   std::list<std::shared_ptr<Connection>> connections;  // the oldest first
   ServerFigures figures;
   std::uint64_t next_id = 1;
@@ -60,7 +67,5 @@ struct Route {
 };
 // All that the server answers, in the order of its description.
 const std::vector<Route>& routes();
-// OpenAPI 3.0, made of the routes.
-std::string openapi_page();
 
 }  // namespace neuroshard::serve::detail

@@ -8,6 +8,7 @@
 #include <boost/beast/http/read.hpp>
 #include <utility>
 
+#include "core/serve/openapi.h"
 #include "core/serve/request_guard.h"
 
 namespace neuroshard::serve::detail {
@@ -48,6 +49,12 @@ ApiError error_of(int status, const char* code, std::string message) {
 
 }  // namespace
 
+ApiError too_many(std::string message) {
+  ApiError error = error_of(429, "too_many_requests", std::move(message));
+  error.type = "rate_limit_error";
+  return error;
+}
+
 ApiError api_error(const Error& error) {
   switch (error.code) {
     case ErrorCode::InvalidArgument: return error_of(400, "", error.message);
@@ -60,13 +67,18 @@ ApiError api_error(const Error& error) {
   }
 }
 
-Connection::Connection(asio::ip::tcp::socket socket, ApiState& state)
-    : state_(state), stream_(std::move(socket)) {}
+Connection::Connection(asio::ip::tcp::socket socket, std::shared_ptr<ClientUse> client, ApiState& state)
+    : state_(state),
+      client_(std::move(client)),
+      place_(client_, &ClientUse::connections, 1),
+      stream_(std::move(socket)) {}
 
 void Connection::close() {
   if (std::exchange(closed_, true)) return;
   if (texts_) state_.texts->cancel(texts_->ticket);
   texts_.reset();
+  body_.end();
+  place_.end();
   error_code ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
   stream_.close();
@@ -79,21 +91,51 @@ void Connection::read() {
   parser_->header_limit(state_.options.limits.header_bytes);
   parser_->body_limit(max_body_bytes);
   stream_.expires_after(std::chrono::duration_cast<std::chrono::milliseconds>(state_.options.limits.request));
-  http::async_read(stream_, buffer_, *parser_,
-                   [self = shared_from_this()](error_code failure, std::size_t) { self->on_read(failure); });
+  http::async_read_header(
+      stream_, buffer_, *parser_,
+      [self = shared_from_this()](error_code failure, std::size_t) { self->on_head(failure); });
 }
 
-void Connection::on_read(error_code failure) {
+// All that can be refused is refused before a byte of the body is kept.
+void Connection::on_head(error_code failure) {
+  if (closed_) return;
+  if (failure) return refuse_unread(failure);
+  ++state_.figures.requests;
+  keep_alive_ = parser_->get().keep_alive();
+  auto refused = refusal();
+  if (!refused) refused = refusal_of_route();
+  if (!refused) refused = refusal_of_body();
+  if (refused) return refuse(*refused);
+  if (parser_->is_done()) return on_body({});
+  read_body();
+}
+
+void Connection::refuse(const ApiError& error) {
+  busy_ = true;
+  stream_.expires_never();
+  has_unread_ = !parser_->is_done();
+  keep_alive_ = keep_alive_ && !has_unread_;
+  ++state_.figures.refused;
+  fail(error);
+}
+
+void Connection::read_body() {
+  static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+  const auto expects = parser_->get()[http::field::expect];
+  if (beast::iequals(expects, "100-continue")) {
+    error_code ignored;  // a client without it sends the body all the same
+    stream_.socket().non_blocking(true, ignored);
+    stream_.socket().write_some(asio::buffer(go_on), ignored);
+  }
+  http::async_read(stream_, buffer_, *parser_,
+                   [self = shared_from_this()](error_code failure, std::size_t) { self->on_body(failure); });
+}
+
+void Connection::on_body(error_code failure) {
   if (closed_) return;
   if (failure) return refuse_unread(failure);
   busy_ = true;
-  ++state_.figures.requests;
-  keep_alive_ = parser_->get().keep_alive();
   stream_.expires_never();
-  if (const auto refused = refusal()) {
-    ++state_.figures.refused;
-    return fail(*refused);
-  }
   handle();
 }
 
@@ -132,32 +174,43 @@ std::optional<ApiError> Connection::refusal() const {
   return std::nullopt;
 }
 
-void Connection::handle() {
+std::optional<ApiError> Connection::refusal_of_route() {
   const auto& request = parser_->get();
   const std::string_view target = view_of(request.target());
   const std::string_view path = target.substr(0, target.find('?'));
-  const Route* found = nullptr;
+  route_ = nullptr;
   for (const Route& route : routes())
-    if (path == route.path) found = &route;
+    if (path == route.path) route_ = &route;
   const bool has_right_key = request.count(http::field::authorization) == 1 &&
-                             has_key(view_of(request[http::field::authorization]), state_.options.key);
+                             has_key(view_of(request[http::field::authorization]), state_.key);
   has_shown_key_ = has_shown_key_ || has_right_key;
-  if ((found == nullptr || found->needs_key) && !has_right_key) {
-    ++state_.figures.refused;
-    ApiError error = error_of(401, "invalid_api_key",
-                              "The API key is missing or wrong: send \"Authorization: Bearer KEY\".");
-    return fail(error);
-  }
-  if (found == nullptr)
-    return fail(
-        error_of(404, "unknown_url",
-                 fmt::format("Unknown request URL: {}. See GET /openapi.json.", path.substr(0, 100))));
-  const auto method = is_post(*found) ? http::verb::post : http::verb::get;
-  if (request.method() != method)
-    return fail(
-        error_of(405, "method_not_allowed", fmt::format("{} answers to {} only.", path, found->method)));
-  if (is_post(*found)) return handle_text(path == "/v1/chat/completions");
-  handle_status(path);
+  if ((route_ == nullptr || route_->needs_key) && !has_right_key)
+    return error_of(401, "invalid_api_key",
+                    "The API key is missing or wrong: send \"Authorization: Bearer KEY\".");
+  if (route_ == nullptr)
+    return error_of(404, "unknown_url",
+                    fmt::format("Unknown request URL: {}. See GET /openapi.json.", path.substr(0, 100)));
+  if (request.method() != (is_post(*route_) ? http::verb::post : http::verb::get))
+    return error_of(405, "method_not_allowed", fmt::format("{} answers to {} only.", path, route_->method));
+  return std::nullopt;
+}
+
+std::optional<ApiError> Connection::refusal_of_body() {
+  if (parser_->is_done()) return std::nullopt;
+  if (!is_post(*route_)) return error_of(400, "unexpected_body", "A GET request has no body.");
+  const auto length = parser_->content_length();  // without one it may be of any length
+  const std::uint64_t bytes = length ? *length : max_body_bytes;
+  if (bytes > max_body_bytes)
+    return error_of(413, "body_too_large", fmt::format("The body is larger than {} bytes.", max_body_bytes));
+  if (client_->body_bytes + bytes > state_.options.limits.client_body_bytes)
+    return too_many("Too many bytes of requests are waiting for their answers already; try again later.");
+  body_ = Lease<std::uint64_t>(client_, &ClientUse::body_bytes, bytes);
+  return std::nullopt;
+}
+
+void Connection::handle() {
+  if (is_post(*route_)) return handle_text(route_->path == std::string_view("/v1/chat/completions"));
+  handle_status(route_->path);
 }
 
 template <class T, class Ask, class Render>
@@ -239,6 +292,7 @@ void Connection::answer(int status, const char* type, std::string body) {
                    status, reason_of(status), type, body.size(), extra,
                    keep_alive_ ? "keep-alive" : "close") +
        body);
+  body_.end();
   busy_ = false;
   write_next();
 }

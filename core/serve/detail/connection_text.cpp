@@ -13,10 +13,18 @@ namespace asio = boost::asio;
 ApiError text_error(int status, const char* code, std::string message) {
   ApiError error;
   error.status = status;
-  if (status >= 429) error.type = status == 429 ? "rate_limit_error" : "server_error";
+  if (status >= 500) error.type = "server_error";
   error.code = code;
   error.message = std::move(message);
   return error;
+}
+
+// In memory, roughly.
+std::uint64_t bytes_of(const node::TextPiece& piece) {
+  std::uint64_t bytes = piece.text.size();
+  for (const node::GeneratedToken& token : piece.tokens)
+    bytes += sizeof token + token.top.size() * sizeof(node::LikelyToken);
+  return bytes;
 }
 
 }  // namespace
@@ -24,6 +32,7 @@ ApiError text_error(int status, const char* code, std::string message) {
 void Connection::handle_text(bool chat) {
   const std::string& body = parser_->get().body();
   ParsedRequest parsed = chat ? parse_chat(body) : parse_completion(body);
+  parser_.reset();  // and with it the body
   if (!parsed.request) return fail(parsed.error);
   const auto view = state_.node->snapshot();
   const std::string model = model_id(*view);
@@ -40,7 +49,12 @@ void Connection::handle_text(bool chat) {
     error.param = "model";
     return fail(error);
   }
+  if (client_->texts >= state_.options.limits.client_texts || state_.texts->is_full()) {
+    ++state_.figures.refused;
+    return fail(too_many("Too many texts are waiting already; try again later."));
+  }
   texts_ = Texts{};
+  texts_->lease = Lease<std::size_t>(client_, &ClientUse::texts, 1);
   texts_->request = std::move(*parsed.request);
   ReplyHead& head = texts_->head;
   head.chat = chat;
@@ -74,12 +88,9 @@ void Connection::next_text() {
   texts_->has_role = false;
   const auto self = shared_from_this();
   texts_->ticket = state_.texts->add(
-      std::move(texts_->request.prompts[index]),
+      client_->address, std::move(texts_->request.prompts[index]),
       {[self](node::TextPiece piece) { self->on_piece(std::move(piece)); },
        [self](const Expected<node::GenerateResult>& result) { self->on_text_done(result); }});
-  if (texts_->ticket != 0) return;
-  on_text_done(
-      make_error(ErrorCode::Exhausted, "Too many texts are waiting already; try again in a moment."));
 }
 
 void Connection::on_piece(node::TextPiece piece) {
@@ -90,6 +101,8 @@ void Connection::on_piece(node::TextPiece piece) {
   if (texts_->head.chat && first_text && !piece.text.empty() && piece.text.front() == ' ')
     piece.text.erase(0, 1);
   if (!texts_->request.stream) {
+    texts_->bytes += bytes_of(piece);
+    if (texts_->bytes > state_.options.limits.answer_bytes) return refuse_answer();
     choice.text += piece.text;
     for (node::GeneratedToken& token : piece.tokens) choice.tokens.push_back(std::move(token));
     return;
@@ -104,12 +117,18 @@ void Connection::on_piece(node::TextPiece piece) {
   if (texts_) texts_->has_role = true;
 }
 
+// A few bytes of tokens can ask for gigabytes of log-probabilities.
+void Connection::refuse_answer() {
+  state_.texts->cancel(texts_->ticket);
+  texts_.reset();
+  fail(text_error(400, "answer_too_large",
+                  "The answer is too large: ask for fewer log-probabilities or prompts, or for a stream."));
+}
+
 void Connection::on_text_done(const Expected<node::GenerateResult>& result) {
   if (closed_ || !texts_) return;
   if (!result.ok()) {
-    const bool full = result.error().code == ErrorCode::Exhausted && texts_->ticket == 0;
-    const ApiError error =
-        full ? text_error(429, "too_many_texts", result.error().message) : api_error(result.error());
+    const ApiError error = api_error(result.error());
     if (!streaming_) {
       texts_.reset();
       return fail(error);
@@ -152,6 +171,7 @@ void Connection::begin_stream() {
 
 void Connection::finish_texts() {
   texts_.reset();
+  body_.end();
   busy_ = false;
   write_next();
 }

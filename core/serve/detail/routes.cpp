@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/serve/detail/api_state.h"
+#include "core/serve/openapi.h"
 
 namespace neuroshard::serve::detail {
 
@@ -23,17 +24,23 @@ const std::vector<Route>& routes() {
   return all;
 }
 
+}  // namespace neuroshard::serve::detail
+
+namespace neuroshard::serve {
+
 std::string openapi_page() {
+  using detail::Route;
   using Json = nlohmann::ordered_json;
   Json paths = Json::object();
-  for (const Route& route : routes()) {
+  for (const Route& route : detail::routes()) {
     const std::string method = route.method == std::string("GET") ? "get" : "post";
     const char* type = route.path == std::string("/metrics") ? "text/plain" : "application/json";
     Json entry = {{"summary", route.summary}};
     if (!route.needs_key) entry["security"] = Json::array();
     if (method == "post") {
       Json content = Json::object();
-      content["application/json"] = {{"schema", {{"type", "object"}}}};
+      content["application/json"] = {
+          {"schema", Json::parse(request_schema(route.path == std::string("/v1/chat/completions")))}};
       entry["requestBody"] = {{"required", true}, {"content", std::move(content)}};
     }
     Json content = Json::object();
@@ -54,4 +61,4 @@ std::string openapi_page() {
   return page.dump();
 }
 
-}  // namespace neuroshard::serve::detail
+}  // namespace neuroshard::serve

@@ -26,7 +26,10 @@ constexpr auto patience = std::chrono::seconds(20);
 // A client with blocking calls.
 class Client {
  public:
-  explicit Client(std::uint16_t port) : socket_(io_) {
+  // from: its own address, one of 127.0.0.0/8.
+  explicit Client(std::uint16_t port, const char* from = "127.0.0.1") : socket_(io_) {
+    socket_.open(tcp::v4());
+    socket_.bind({boost::asio::ip::make_address_v4(from), 0});
     socket_.connect({boost::asio::ip::address_v4::loopback(), port});
   }
   bool write(const std::string& bytes) {
@@ -40,6 +43,13 @@ class Client {
     boost::system::error_code failure;
     boost::asio::read(socket_, boost::asio::dynamic_buffer(all), failure);
     return all;
+  }
+  // As much as is there; empty: the server has closed.
+  std::string read_available() {
+    std::string bytes(4096, '\0');
+    boost::system::error_code failure;
+    bytes.resize(socket_.read_some(boost::asio::buffer(bytes), failure));
+    return bytes;
   }
   // The first bytes of an answer.
   std::string read_some() {
@@ -64,10 +74,22 @@ class TestApiServer : public QObject {
   void half_a_request_is_closed();
   void a_reader_that_does_not_read_is_cut_off();
   void more_texts_than_can_wait_are_refused();
+  void one_clients_texts_leave_a_place_to_another();
+  void bodies_that_wait_are_bounded();
+  void a_body_without_the_key_is_not_read();
+  void more_connections_than_a_client_may_have_are_turned_away();
+  void a_crowd_of_one_address_pushes_out_its_own();
+  void an_answer_that_grows_too_large_ends();
+  void a_new_key_holds_at_once();
   void a_client_that_leaves_ends_its_text();
 
  private:
+  void listen(Duration request_limit);
   std::string request(bool stream) const;
+  std::string post(const std::string& body, std::size_t announced = 0, const char* key = "secret") const;
+  std::string health() const {
+    return "GET /health HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(server_->port()) + "\r\n\r\n";
+  }
   std::size_t waiting() const;
   bool eventually(const std::function<bool()>& reached) const {
     return QTest::qWaitFor(reached, patience / std::chrono::milliseconds(1));
@@ -80,6 +102,11 @@ class TestApiServer : public QObject {
 };
 
 void TestApiServer::init() {
+  listen(moment);
+}
+
+void TestApiServer::listen(Duration request_limit) {
+  server_.reset();
   node_ = std::make_unique<testing::FakeNode>();
   node_->publish([](node::Snapshot& view) {
     view.program.network = "test";
@@ -88,8 +115,13 @@ void TestApiServer::init() {
   ApiOptions options;
   options.port = 0;
   options.key = "secret";
-  options.limits.request = moment;
+  options.limits.request = request_limit;
   options.limits.unsent_bytes = 1u << 16;
+  options.limits.connections = 80;
+  options.limits.client_connections = 60;
+  options.limits.client_texts = 8;
+  options.limits.client_body_bytes = 1u << 20;
+  options.limits.answer_bytes = 1u << 16;
   auto server = ApiServer::listen(options, clock_, logger_);
   QVERIFY(server.ok());
   server_ = std::move(*server);
@@ -97,11 +129,15 @@ void TestApiServer::init() {
 }
 
 std::string TestApiServer::request(bool stream) const {
-  const std::string body =
-      std::string(R"({"model":"neuroshard-test","prompt":"Once","stream":)") + (stream ? "true}" : "false}");
+  return post(std::string(R"({"model":"neuroshard-test","prompt":"Once","stream":)") +
+              (stream ? "true}" : "false}"));
+}
+
+// announced: its Content-Length, where that is more than what is sent.
+std::string TestApiServer::post(const std::string& body, std::size_t announced, const char* key) const {
   return "POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(server_->port()) +
-         "\r\nAuthorization: Bearer secret\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-         body;
+         "\r\nAuthorization: Bearer " + key +
+         "\r\nContent-Length: " + std::to_string(std::max(announced, body.size())) + "\r\n\r\n" + body;
 }
 
 // Texts that wait, by the server's own figures.
@@ -138,22 +174,123 @@ void TestApiServer::a_reader_that_does_not_read_is_cut_off() {
 
 void TestApiServer::more_texts_than_can_wait_are_refused() {
   node_->hold_commands();
+  constexpr std::size_t runs = max_texts_running - 1, most = 8;  // of one client
   std::vector<std::unique_ptr<Client>> clients;
-  for (std::size_t i = 0; i < max_texts_running + max_texts_waiting; ++i) {
+  for (std::size_t i = 0; i < most; ++i) {
     clients.push_back(std::make_unique<Client>(server_->port()));
     QVERIFY(clients.back()->write(request(false)));
     // The first ones run before the next come, else they would wait as well.
-    if (i < max_texts_running) QVERIFY(eventually([&] { return node_->commands().size() == i + 1; }));
+    if (i < runs) QVERIFY(eventually([&] { return node_->commands().size() == i + 1; }));
   }
-  QVERIFY(eventually([&] { return waiting() == max_texts_waiting; }));
+  QVERIFY(eventually([&] { return waiting() == most - runs; }));
   Client one(server_->port());
   QVERIFY(one.write(request(false)));
-  const std::string refused = one.read_some();
+  const std::string refused = one.read_to_end();
   QVERIFY2(refused.starts_with("HTTP/1.1 429 "), refused.c_str());
-  QCOMPARE(node_->commands().size(), max_texts_running);
+  QVERIFY2(refused.find("\r\nRetry-After: ") != std::string::npos, refused.c_str());
+  QVERIFY2(refused.find("\"type\":\"rate_limit_error\"") != std::string::npos, refused.c_str());
+  QCOMPARE(node_->commands().size(), runs);
   node_->finish(node_->held("generate"), node::CommandResult(node::GenerateResult{}));
-  QVERIFY(
-      eventually([&] { return node_->commands().size() == max_texts_running + 1; }));  // the next one's turn
+  QVERIFY(eventually([&] { return node_->commands().size() == runs + 1; }));  // the next one's turn
+}
+
+void TestApiServer::one_clients_texts_leave_a_place_to_another() {
+  node_->hold_commands();
+  std::vector<std::unique_ptr<Client>> greedy;
+  for (int i = 0; i < 6; ++i) {
+    greedy.push_back(std::make_unique<Client>(server_->port(), "127.0.0.2"));
+    QVERIFY(greedy.back()->write(request(false)));
+  }
+  QVERIFY(eventually([&] { return waiting() == 6 - (max_texts_running - 1); }));
+  Client modest(server_->port());
+  QVERIFY(modest.write(request(false)));
+  QVERIFY(eventually([&] { return node_->commands().size() == max_texts_running; }));  // at once
+  // Its second text comes before those that wait for longer: it has one running, the greedy client two.
+  Client second(server_->port());
+  QVERIFY(second.write(post(R"({"model":"neuroshard-test","prompt":"modest"})")));
+  QVERIFY(eventually([&] { return waiting() == 6 - (max_texts_running - 1) + 1; }));
+  node_->finish(node_->held("generate"), node::CommandResult(node::GenerateResult{}));
+  QVERIFY(eventually([&] { return node_->commands().size() == max_texts_running + 1; }));
+  QCOMPARE(node_->commands().back(), std::string("generate modest"));
+}
+
+void TestApiServer::bodies_that_wait_are_bounded() {
+  Client slow(server_->port()), other(server_->port()), elsewhere(server_->port(), "127.0.0.2");
+  QVERIFY(slow.write(post("{", 800u << 10)));
+  QTest::qWait(50);  // its head is read
+  QVERIFY(other.write(post("{", 800u << 10)));
+  QVERIFY(other.read_some().starts_with("HTTP/1.1 429 "));
+  QVERIFY(elsewhere.write(post("{}")));
+  QVERIFY(elsewhere.read_some().starts_with("HTTP/1.1 400 "));  // read, and found wanting
+  QCOMPARE(slow.read_to_end(), std::string());                  // too slow; its bytes are free again
+  Client later(server_->port());
+  QVERIFY(later.write(post("{" + std::string(800u << 10, ' ') + "}")));
+  QVERIFY(later.read_some().starts_with("HTTP/1.1 400 "));
+}
+
+void TestApiServer::a_body_without_the_key_is_not_read() {
+  Client stranger(server_->port());
+  QVERIFY(stranger.write(post("{", 1u << 19, "guessed")));
+  QVERIFY(stranger.read_some().starts_with("HTTP/1.1 401 "));  // before the rest has come
+  Client large(server_->port());
+  QVERIFY(large.write(post("{", (1u << 20) + 1)));
+  QVERIFY(large.read_some().starts_with("HTTP/1.1 413 "));
+}
+
+void TestApiServer::more_connections_than_a_client_may_have_are_turned_away() {
+  node_->hold_commands();
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 60; ++i) {  // all with the key, so none makes room
+    clients.push_back(std::make_unique<Client>(server_->port()));
+    QVERIFY(clients.back()->write(
+        "GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(server_->port()) +
+        "\r\nAuthorization: Bearer secret\r\n\r\n"));
+    QVERIFY(clients.back()->read_some().starts_with("HTTP/1.1 200 "));
+  }
+  Client one(server_->port()), elsewhere(server_->port(), "127.0.0.2");
+  const std::string refused = one.read_to_end();
+  QVERIFY2(refused.starts_with("HTTP/1.1 429 "), refused.c_str());
+  QVERIFY2(refused.find("\r\nRetry-After: ") != std::string::npos, refused.c_str());
+  QVERIFY(elsewhere.write(health()));
+  QVERIFY(elsewhere.read_some().starts_with("HTTP/1.1 200 "));
+}
+
+// A quiet client of another address keeps its connection, although it is the oldest.
+void TestApiServer::a_crowd_of_one_address_pushes_out_its_own() {
+  listen(patience);
+  Client quiet(server_->port());
+  QVERIFY(quiet.write(health()));
+  QVERIFY(quiet.read_available().starts_with("HTTP/1.1 200 "));
+  std::vector<std::unique_ptr<Client>> crowd;
+  for (int i = 0; i < 300; ++i) {
+    crowd.push_back(std::make_unique<Client>(server_->port(), i % 2 == 0 ? "127.0.0.2" : "127.0.0.3"));
+    crowd.back()->write("GET /health HTTP/1.1\r\nHost: 127");
+  }
+  QVERIFY(crowd.front()->read_to_end().empty());  // closed: the crowd makes room for itself
+  QVERIFY(quiet.write(health()));
+  QVERIFY(quiet.read_available().starts_with("HTTP/1.1 200 "));
+}
+
+void TestApiServer::an_answer_that_grows_too_large_ends() {
+  node_->hold_commands();
+  Client client(server_->port());
+  QVERIFY(client.write(request(false)));
+  QVERIFY(eventually([&] { return node_->held("generate") != 0; }));
+  const node::CommandId text = node_->held("generate");
+  for (int i = 0; i < 5; ++i) node_->say(text, std::string(1u << 14, 'a'));
+  const std::string answer = client.read_to_end();
+  QVERIFY2(answer.starts_with("HTTP/1.1 400 ") && answer.find("answer_too_large") != std::string::npos,
+           answer.c_str());
+  QVERIFY(eventually([&] { return node_->held("generate") == 0; }));
+}
+
+void TestApiServer::a_new_key_holds_at_once() {
+  server_->set_key("another");
+  Client old(server_->port()), fresh(server_->port());
+  QVERIFY(old.write(post("{}")));
+  QVERIFY(old.read_some().starts_with("HTTP/1.1 401 "));
+  QVERIFY(fresh.write(post("{}", 0, "another")));
+  QVERIFY(fresh.read_some().starts_with("HTTP/1.1 400 "));
 }
 
 void TestApiServer::a_client_that_leaves_ends_its_text() {
