@@ -30,6 +30,7 @@ void add_finish_command(CLI::App& root, CommandContext& context);
 void add_stop_command(CLI::App& root, CommandContext& context);
 void add_set_command(CLI::App& root, CommandContext& context);
 void add_history_command(CLI::App& root, CommandContext& context);
+void add_http_command(CLI::App& root, CommandContext& context);
 void add_logs_command(CLI::App& root, CommandContext& context);
 void add_simulate_command(CLI::App& root, CommandContext& context);
 void add_completion_command(CLI::App& root, CommandContext& context);
@@ -42,6 +43,7 @@ void add_all_commands(CLI::App& root, CommandContext& context) {
   add_finish_command(root, context);
   add_stop_command(root, context);
   add_set_command(root, context);
+  add_http_command(root, context);
   add_logs_command(root, context);
   add_control_command(root, context);
   add_train_command(root, context);

@@ -143,14 +143,14 @@ constexpr std::array<SettingInfo, setting_count> table{{
      "bytes to and from peers in a calendar month; 0 = no limit", "Data per month", "Limits", "B", false},
     {S::Http, "http", T::Choice, K::Setting, 0, 0, "off", "on|off",
      "local HTTP server for OpenAI clients and Prometheus, on 127.0.0.1 only, with a key", "Local HTTP",
-     "Network", "", true},
+     "Local HTTP", "", false},
     {S::HttpPort, "http_port", T::Integer, K::Setting, 0, 65'535, "8000", "",
-     "port of the local HTTP server; 0 = any free one", "Local HTTP port", "Network", "", true},
+     "port of the local HTTP server; 0 = any free one", "Local HTTP port", "Local HTTP", "", false},
     {S::HttpKeyFile, "http_key_file", T::Path, K::Setting, 0, 0, "http.key", "",
      "file whose first line is the key of the local HTTP server, made when it is missing; a relative path "
      "starts "
      "in the data directory",
-     "Local HTTP key file", "Network", "", true},
+     "Local HTTP key file", "Local HTTP", "", false},
 }};
 
 constexpr bool table_in_order() {

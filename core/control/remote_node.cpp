@@ -254,6 +254,12 @@ Expected<void> RemoteNodeImpl::query_invitation(bool with_vote, node::Reply<node
   return ask<v1::Invitation>(session_, request, std::move(reply), &AsyncControl::QueryInvitation);
 }
 
+Expected<void> RemoteNodeImpl::http_key(node::HttpKeyAction action, node::Reply<node::HttpKey> reply) {
+  v1::HttpKeyRequest request;
+  request.set_action(static_cast<std::uint32_t>(action));
+  return ask<v1::HttpKeyReply>(session_, request, std::move(reply), &AsyncControl::HttpKey);
+}
+
 Expected<void> RemoteNodeImpl::test_reachability() {
   return hand_over(session_, v1::ReachabilityTest(), &AsyncControl::TestReachability);
 }

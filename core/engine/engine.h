@@ -79,6 +79,10 @@ struct EngineOptions {
   std::function<void(node::Reply<node::RoundsReport>)> rounds_report;
   // About the members of a chain; null: there is none.
   std::shared_ptr<node::MemberDecisions> decisions;
+  // The state of the local HTTP server, for the snapshot and the alert "http"; any thread. Null: there is none.
+  std::function<node::HttpView()> http_view;
+  // Node::http_key(): replies once, on any thread; must only enqueue. Null: there is no server.
+  std::function<void(node::HttpKeyAction, node::Reply<node::HttpKey>)> http_key;
   // Conditions of the rounds that need a person. The engine raises them as alerts, and clears alerts that are
   // no longer reported. Keys begin with "rounds_".
   std::function<std::vector<node::Alert>()> rounds_alerts;

@@ -156,7 +156,12 @@ Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
     compute::Stage& stage, bool optimizer, const checkpoint::Progress& progress, std::string* name,
     std::vector<SessionAlert>* alerts) {
   const checkpoint::Catalogue catalogue(services.files, directory.checkpoints_path());
-  NS_ASSIGN_OR_RETURN(const auto current, catalogue.current());
+  std::optional<checkpoint::Entry> current;
+  if (name->empty()) {
+    NS_ASSIGN_OR_RETURN(current, catalogue.current());
+  } else {
+    NS_ASSIGN_OR_RETURN(current, catalogue.find(*name));
+  }
   if (!current) {
     NS_ASSIGN_OR_RETURN(const auto all, catalogue.list());
     if (all.empty()) return std::optional<checkpoint::Manifest>{};
@@ -177,8 +182,13 @@ Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
     stage.set_router_bias(extra.values.data());
     return {};
   };
-  NS_ASSIGN_OR_RETURN(checkpoint::Loaded loaded,
-                      checkpoint::load_current(services.files, catalogue, request, progress));
+  checkpoint::Loaded loaded;
+  if (name->empty()) {
+    NS_ASSIGN_OR_RETURN(loaded, checkpoint::load_current(services.files, catalogue, request, progress));
+  } else {
+    NS_RETURN_IF_ERROR(checkpoint::load(services.files, *current, request, progress));
+    loaded.entry = *current;
+  }
   NS_RETURN_IF_ERROR(check_network(loaded.entry.manifest, directory, loaded.entry.name));
   stage.parameters_changed();
   for (const std::string& text : loaded.passed_over)

@@ -49,9 +49,10 @@ std::string encode_trainer_state(const TrainerState& state);
 // Sets these fields. Corrupt names the field; any text is safe.
 Expected<void> decode_trainer_state(const std::string& text, TrainerState* state);
 
-// Reads the current checkpoint into the stage; nothing when there is none yet. optimizer: moments and
+// Reads a checkpoint into the stage: the one that *name names, else the current one, whose name it puts there; nothing
+// when there is none yet. optimizer: moments and
 // balancing biases too. Skips damaged newer checkpoints and names them in *alerts. Errors:
-// InvalidArgument (of another network or shape), Corrupt (no existing checkpoint can be loaded), Io.
+// NotFound (no checkpoint of that name), InvalidArgument (of another network or shape), Corrupt (no existing checkpoint can be loaded), Io.
 Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
     config::DataDirectory& directory, TrainingServices services, const compute::ModelShape& shape,
     compute::Stage& stage, bool optimizer, const checkpoint::Progress& progress, std::string* name,

@@ -83,7 +83,8 @@ enum class SessionMode : std::uint8_t {
 
 struct PrepareOptions {
   SessionMode mode = SessionMode::Train;
-  std::string text;  // a file or folder to add to the training text; empty: use the data directory's
+  std::string checkpoint;  // with Generate: read this one; empty: the current one
+  std::string text;        // a file or folder to add to the training text; empty: use the data directory's
   // The tokenizer of a network without a publisher, which other nodes have; none: the one of the data directory.
   std::optional<Hash256> tokenizer;
   std::function<void(const PrepareProgress&)> on_progress;  // on the calling thread

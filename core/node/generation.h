@@ -38,6 +38,9 @@ struct GenerateRequest {
   // Set: pieces have tokens, each with its log-probability and this many of the likeliest; 0 … max_logprobs.
   // They are the model's own, before temperature, penalty and bias.
   std::optional<std::uint32_t> logprobs{};
+  // Name of the checkpoint that answers; empty: the model that trains, or the newest checkpoint. Unavailable while a
+  // model trains.
+  std::string checkpoint{};
   std::vector<std::uint32_t> prompt_tokens{};  // instead of `prompt`, max_prompt_tokens at most
   bool echo = false;                           // the first pieces are the prompt's
   // Refuse (Denied) a prompt that is longer than the model's context; else its end is read. Implied by echo

@@ -16,6 +16,7 @@
 #include "core/base/expected.h"
 #include "core/node/events.h"
 #include "core/node/generation.h"
+#include "core/node/http_key.h"
 #include "core/node/queries.h"
 #include "core/node/snapshot.h"
 
@@ -138,6 +139,9 @@ class Node {
   virtual Expected<void> query_invitation(bool with_vote, Reply<Invitation> reply) = 0;
   // Outer rounds and the reports of the network's nodes; taking_part is false where there are none.
   virtual Expected<void> query_rounds(Reply<RoundsReport> reply) = 0;
+  // The key of the local HTTP server. Denied: it can't be removed while the server is on. Unsupported: this node
+  // has no such server.
+  virtual Expected<void> http_key(HttpKeyAction action, Reply<HttpKey> reply) = 0;
   virtual Expected<void> query_settings(Reply<std::vector<SettingEntry>> reply) = 0;
 };
 

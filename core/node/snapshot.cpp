@@ -43,6 +43,8 @@ void for_each_text(SnapshotType& s, Visit visit) {
                      &s.training.activity,
                      &s.checkpoint.newest,
                      &s.undo.checkpoint,
+                     &s.http.address,
+                     &s.http.trouble,
                      &s.rounds.phase,
                      &s.rounds.anchor,
                      &s.rounds.left_out_reason,

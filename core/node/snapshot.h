@@ -235,6 +235,13 @@ struct PeersView {
   std::optional<double> bytes_in_per_second, bytes_out_per_second;  // over the last ten seconds
 };
 
+// The local HTTP server (core/serve), which follows its settings while the node runs.
+struct HttpView {
+  std::string address;  // "http://127.0.0.1:8000"; empty: it does not listen
+  std::string trouble;  // why it does not listen although it is on, and what to do; empty = nothing
+  bool operator==(const HttpView&) const = default;
+};
+
 struct Snapshot {
   std::uint64_t version = 0;  // rises with every publication
   WallTime taken{};
@@ -256,6 +263,7 @@ struct Snapshot {
   ResourceView resources;
   RoundsView rounds;
   PeersView peers;
+  HttpView http;
   std::vector<Alert> alerts;  // most urgent first
 };
 

@@ -7,14 +7,13 @@
 #include "core/engine/machine_sensors.h"
 #include "core/network_module/network_module.h"
 #include "core/platform/process/heap.h"
-#include "core/runtime/api_settings.h"
 #include "core/runtime/chain_rounds.h"
 #include "core/runtime/disk_limits.h"
 #include "core/runtime/event_queue.h"
 #include "core/runtime/exchange_service.h"
+#include "core/runtime/http_service.h"
 #include "core/runtime/network_service.h"
 #include "core/runtime/sleep_notice.h"
-#include "core/serve/api_server.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -47,7 +46,7 @@ class NodeRuntime::Departure {
 NodeRuntime::NodeRuntime(const RuntimeServices& services) : services_(services) {}
 
 NodeRuntime::~NodeRuntime() {
-  http_.reset();
+  if (http_) http_->stop();
   control_.reset();
   events_.reset();
   if (rounds_) rounds_->watch(nullptr);
@@ -70,7 +69,7 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
   }
   std::string runtime_directory = std::move(options.runtime_directory);
   std::string system_bus = std::move(options.system_bus);
-  node->listen_for_http(*directory, options.alerts);
+  node->http_ = std::make_unique<HttpService>(directory->path(), directory->settings(), services);
   engine::EngineOptions engine = node->engine_options(*directory, std::move(options));
   node->engine_ = engine::Engine::start(std::move(directory),
                                         {services.files, services.clock, services.logger}, std::move(engine));
@@ -78,7 +77,7 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
   node->events_ = std::make_unique<EventQueue>(*node->engine_);
   node->start_sleep_notice(std::move(system_bus));
   node->start_control(std::move(runtime_directory));
-  if (node->http_) node->http_->start(*node->engine_);
+  node->http_->start(*node->engine_);
   return node;
 }
 
@@ -90,18 +89,6 @@ void NodeRuntime::start_exchange(const config::DataDirectory& directory,
   options.serve = directory.settings().word(config::Setting::ServeFiles) == "on";
   options.interpositions = interpositions;
   files_ = std::make_unique<ExchangeService>(network_->host(), services_, std::move(options));
-}
-
-// Before the engine starts, so that a port that is taken is among the alerts of its start.
-void NodeRuntime::listen_for_http(const config::DataDirectory& directory, std::vector<node::Alert>& alerts) {
-  auto server = open_api_server(directory, services_);
-  if (server.ok()) {
-    http_ = std::move(*server);
-    return;
-  }
-  const std::string message = "The local HTTP server is off: " + server.error().describe();
-  services_.logger.warning("http", message);
-  alerts.push_back({"http", node::Severity::Warning, message, services_.clock.wall_now()});
 }
 
 // The one place where the engine is wired to the other parts.
@@ -116,9 +103,15 @@ engine::EngineOptions NodeRuntime::engine_options(const config::DataDirectory& d
       engine::make_machine_sensors(services_.files, directory.path(), std::move(options.sensor_root));
   engine.alerts = std::move(options.alerts);
   engine.disk = disk_;
-  engine.on_settings = [disk = disk_, network = network_.get()](const config::Settings& settings) {
+  engine.on_settings = [disk = disk_, network = network_.get(),
+                        http = http_.get()](const config::Settings& settings) {
     disk->set_limits(disk_limits(settings));
     if (network != nullptr) network->limit_traffic(settings);
+    http->apply(settings);
+  };
+  engine.http_view = [http = http_.get()] { return http->view(); };
+  engine.http_key = [http = http_.get()](node::HttpKeyAction action, node::Reply<node::HttpKey> reply) {
+    http->key(action, std::move(reply));
   };
   if (network_) engine.network = &network_->report();
   if (files_) {
@@ -167,7 +160,7 @@ void NodeRuntime::start_control(std::string runtime_directory) {
 
 Ready NodeRuntime::ready() const {
   Ready ready{engine_->snapshot(), std::nullopt, {}};
-  if (http_) ready.http = http_->url();
+  ready.http = http_->view().address;
   if (network_) ready.peers = Ready::Peers{network_->host().endpoint(), network_->host().id()};
   return ready;
 }
@@ -181,6 +174,7 @@ Expected<void> NodeRuntime::run(const node::TrainingPlan& plan, const CancelToke
   bool is_stopping = false;
   while (true) {
     if (sleep_notice_) sleep_notice_->poll();
+    http_->poll();
     if (!is_stopping && stop.cancelled()) {
       sleep_notice_.reset();  // which would call it back
       departure.begin();

@@ -6,7 +6,7 @@
 //   rounds    outer rounds with other members    null without a network with rounds
 //   engine    training, checkpoints, settings
 //   control   other programs of the user         absent with a warning in the log
-//   http      the local HTTP server              null when it is off; an alert when it can't listen
+//   http      the local HTTP server              follows its settings; an alert when it can't listen
 //
 // A program starts the node, then gives its thread to run(), which reports events until the node has ended:
 //
@@ -39,9 +39,6 @@ struct EngineOptions;
 struct TrainingServices;
 class TrainingSession;
 }  // namespace neuroshard::engine
-namespace neuroshard::serve {
-class ApiServer;
-}
 namespace neuroshard::storage {
 class DiskBudget;
 }
@@ -50,6 +47,7 @@ namespace neuroshard::runtime {
 
 class EventQueue;
 class ExchangeService;
+class HttpService;
 class NetworkService;
 class ChainRounds;
 class SleepNotice;
@@ -110,7 +108,6 @@ class NodeRuntime {
 
   explicit NodeRuntime(const RuntimeServices& services);
   void start_exchange(const config::DataDirectory& directory, const Interpositions& interpositions);
-  void listen_for_http(const config::DataDirectory& directory, std::vector<node::Alert>& alerts);
   engine::EngineOptions engine_options(const config::DataDirectory& directory, RuntimeOptions options) const;
   void start_sleep_notice(std::string system_bus);
   void start_control(std::string runtime_directory);
@@ -119,6 +116,7 @@ class NodeRuntime {
 
   const RuntimeServices services_;
   std::shared_ptr<storage::DiskBudget> disk_;
+  std::unique_ptr<HttpService> http_;  // stopped before the engine ends
   std::unique_ptr<NetworkService> network_;
   std::unique_ptr<ExchangeService> files_;
   std::unique_ptr<ChainRounds> rounds_;
@@ -126,7 +124,6 @@ class NodeRuntime {
   std::unique_ptr<node::Node> engine_;
   std::unique_ptr<EventQueue> events_;
   std::unique_ptr<control::Server> control_;
-  std::unique_ptr<serve::ApiServer> http_;
 };
 
 }  // namespace neuroshard::runtime

@@ -166,6 +166,7 @@ void add_settings(FakeNode& node) {
 }
 
 void fill_snapshot(node::Snapshot& next, WallTime now) {
+  next.http.address = "http://127.0.0.1:8000";
   next.taken = now;
   next.state = node::RunState::Training;
   next.contributing = true;

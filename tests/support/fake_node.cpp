@@ -271,6 +271,16 @@ Expected<void> FakeNode::query_invitation(bool with_vote, node::Reply<node::Invi
   }
   return answer<node::Invitation>("invitation", std::move(reply), std::move(made));
 }
+Expected<void> FakeNode::http_key(node::HttpKeyAction action, node::Reply<node::HttpKey> reply) {
+  node::HttpKey now;
+  {
+    std::lock_guard lock(values_);
+    if (action == node::HttpKeyAction::Renew) http_key_now.key = "ns-fedcba9876543210";
+    if (action == node::HttpKeyAction::Remove) http_key_now.key.clear();
+    now = http_key_now;
+  }
+  return answer<node::HttpKey>("http_key", std::move(reply), std::move(now));
+}
 Expected<void> FakeNode::query_rounds(node::Reply<node::RoundsReport> reply) {
   return answer<node::RoundsReport>("rounds", std::move(reply), rounds);
 }

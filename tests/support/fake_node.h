@@ -70,6 +70,7 @@ class FakeNode : public FakeParts {
   std::vector<node::ExpertLoad> experts;
   node::DataView data;
   node::NetworkView network;
+  node::HttpKey http_key_now{"ns-0123456789abcdef", "/home/ada/.local/share/neuroshard/http.key"};
   std::vector<bool> invited;  // with_vote of each query_invitation
   node::RoundsReport rounds;
   node::PrunePreview prune;  // the answer of query_prune; prune_checkpoints removes these
@@ -119,6 +120,7 @@ class FakeNode : public FakeParts {
   Expected<void> query_data(node::Reply<node::DataView> reply) override;
   Expected<void> query_network(node::Reply<node::NetworkView> reply) override;
   Expected<void> query_invitation(bool with_vote, node::Reply<node::Invitation> reply) override;
+  Expected<void> http_key(node::HttpKeyAction action, node::Reply<node::HttpKey> reply) override;
   Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
   // One token for each byte.

@@ -14,6 +14,7 @@ namespace {
 
 struct GenerateFlags {
   engine::GenerateOptions options;
+  std::string checkpoint;
   bool stream = false;
   std::vector<std::pair<std::int32_t, float>> biases;
   std::optional<std::uint64_t> seed;
@@ -67,6 +68,7 @@ Expected<void> generate_in_core(CoreClient& client, const GenerateFlags& flags, 
   request.min_p = static_cast<double>(flags.options.sampling.min_p);
   request.repetition_penalty = static_cast<double>(flags.options.sampling.repetition_penalty);
   request.stop = flags.options.stop;
+  request.checkpoint = flags.checkpoint;
   for (const compute::LogitBias& entry : flags.options.sampling.logit_bias)
     request.logit_bias.push_back({static_cast<std::uint32_t>(entry.token), static_cast<double>(entry.bias)});
   request.seed = flags.seed.value_or(random_seed(context.entropy));
@@ -127,6 +129,7 @@ Expected<void> run_generate(GenerateFlags flags, CommandContext& context) {
       engine::TrainingSession::create(*opened.directory, {context.files, context.clock, *opened.logger}));
   engine::PrepareOptions prepare;
   prepare.mode = engine::SessionMode::Generate;
+  prepare.checkpoint = flags.checkpoint;
   prepare.cancel = context.stop;
   NS_ASSIGN_OR_RETURN(const engine::SessionInfo info, session->prepare(prepare));
   flags.options.seed = flags.seed.value_or(random_seed(context.entropy));
@@ -194,6 +197,10 @@ void add_generate_command(CLI::App& root, CommandContext& context) {
   command.add_option("--stop", flags->options.stop, "end the text before this sequence; may be repeated")
       ->type_name("TEXT")
       ->allow_extra_args(false);
+  command
+      .add_option("--checkpoint", flags->checkpoint,
+                  "checkpoint that answers: a name, its beginning, or a step (default: the newest)")
+      ->type_name("NAME");
   command.add_flag("--stream", flags->stream, "print the text while it is generated (default on a terminal)");
   add_setting_flags(command, flags->settings,
                     {config::Setting::CpuThreads, config::Setting::MemoryLimit, config::Setting::Device,

@@ -195,6 +195,7 @@ nlohmann::ordered_json snapshot_json(const node::Snapshot& view) {
   }
   json["training"] = training_json(view.training);
   json["rounds"] = rounds_json(view.rounds);
+  json["http"] = {{"address", text_or_null(view.http.address)}, {"trouble", text_or_null(view.http.trouble)}};
   json["peers"] = nullptr;
   if (view.peers.taking_part)
     json["peers"] = {{"connected", view.peers.connected},
@@ -297,6 +298,7 @@ std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
       row("Data", view.program.data_directory),
       row("Process", fmt::format("{}, version {}", view.program.pid, view.program.version))};
   std::vector<std::string> rules = contribute_lines(view);
+  if (!view.http.address.empty()) lines.push_back(row("Local HTTP", view.http.address));
   lines.insert(lines.end(), rules.begin() + 1, rules.end());  // all but the state
   for (const node::Alert& alert : view.alerts)
     lines.push_back(row("Alert", fmt::format("{}: {}", to_string(alert.severity), alert.message)));

@@ -240,6 +240,18 @@ class ControlService final : public wire::Control::Service {
         reply);
   }
 
+  Status HttpKey(ServerContext* context, const wire::HttpKeyRequest* request,
+                 wire::HttpKeyReply* reply) override {
+    return answer<node::HttpKey>(
+        *context, Scope::Steer,
+        [&](node::Reply<node::HttpKey> done) -> Expected<void> {
+          if (request->action() > static_cast<std::uint32_t>(node::HttpKeyAction::Remove))
+            return make_error(ErrorCode::InvalidArgument, "this core does not know that action on the key");
+          return node_.http_key(static_cast<node::HttpKeyAction>(request->action()), std::move(done));
+        },
+        reply);
+  }
+
   Status QueryRounds(ServerContext* context, const wire::RoundsQuery*, wire::RoundsReport* reply) override {
     return answer<node::RoundsReport>(
         *context, Scope::Look,

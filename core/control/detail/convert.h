@@ -51,6 +51,8 @@ void encode(const node::NetworkView& from, wire::Network* to);
 node::NetworkView decode(const wire::Network& from);
 void encode(const node::Invitation& from, wire::Invitation* to);
 node::Invitation decode(const wire::Invitation& from);
+void encode(const node::HttpKey& from, wire::HttpKeyReply* to);
+node::HttpKey decode(const wire::HttpKeyReply& from);
 void encode(const node::RoundsReport& from, wire::RoundsReport* to);
 node::RoundsReport decode(const wire::RoundsReport& from);
 void encode(const node::ContinuationRequest& from, wire::ContinuationRequest* to);

@@ -112,6 +112,7 @@ void encode(const node::GenerateRequest& from, wire::Generate* to) {
   to->mutable_prompt_token()->Add(from.prompt_tokens.begin(), from.prompt_tokens.end());
   to->set_echo(from.echo);
   to->set_whole_prompt(from.whole_prompt);
+  to->set_checkpoint(from.checkpoint);
 }
 
 node::GenerateRequest decode(const wire::Generate& from) {
@@ -131,6 +132,7 @@ node::GenerateRequest decode(const wire::Generate& from) {
   to.prompt_tokens.assign(from.prompt_token().begin(), from.prompt_token().end());
   to.echo = from.echo();
   to.whole_prompt = from.whole_prompt();
+  to.checkpoint = from.checkpoint();
   return to;
 }
 

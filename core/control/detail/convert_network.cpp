@@ -138,6 +138,15 @@ node::NetworkView decode(const wire::Network& from) {
   return to;
 }
 
+void encode(const node::HttpKey& from, wire::HttpKeyReply* to) {
+  to->set_key(from.key);
+  to->set_file(from.file);
+}
+
+node::HttpKey decode(const wire::HttpKeyReply& from) {
+  return {from.key(), from.file()};
+}
+
 void encode(const node::Invitation& from, wire::Invitation* to) {
   to->set_link(from.link);
   to->set_may_vote(from.may_vote);

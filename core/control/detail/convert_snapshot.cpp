@@ -197,9 +197,10 @@ void decode_contributing(const wire::Snapshot& from, node::Snapshot* to) {
 }
 
 // One part of a change: replaces the old one when it is there.
-#define NS_FOR_EACH_PART(visit)                                                                  \
-  visit(contributing) visit(identity) visit(program) visit(compute) visit(model) visit(training) \
-      visit(checkpoint) visit(resources) visit(alerts) visit(sensors) visit(undo) visit(rounds) visit(peers)
+#define NS_FOR_EACH_PART(visit)                                                                              \
+  visit(contributing) visit(identity) visit(program) visit(compute) visit(model) visit(training)             \
+      visit(checkpoint) visit(resources) visit(alerts) visit(sensors) visit(undo) visit(rounds) visit(peers) \
+          visit(http)
 
 }  // namespace
 
@@ -214,6 +215,8 @@ void encode(const node::Snapshot& from, wire::Snapshot* to) {
   encode_training(from.training, to->mutable_training());
   encode(from.rounds, to->mutable_rounds());
   encode_peers(from.peers, to->mutable_peers());
+  to->mutable_http()->set_address(from.http.address);
+  to->mutable_http()->set_trouble(from.http.trouble);
   to->mutable_checkpoint()->set_newest(from.checkpoint.newest);
   to->mutable_checkpoint()->set_newest_at(to_unix_ms(from.checkpoint.newest_at));
   to->mutable_undo()->set_checkpoint(from.undo.checkpoint);
@@ -241,6 +244,7 @@ node::Snapshot decode(const wire::Snapshot& from) {
   to.undo = {from.undo().checkpoint(), from.undo().step()};
   to.rounds = decode(from.rounds());
   to.peers = decode_peers(from.peers());
+  to.http = {from.http().address(), from.http().trouble()};
   for (const wire::Alert& alert : from.alerts().alert()) to.alerts.push_back(decode(alert));
   node::bound(to);
   return to;

@@ -79,7 +79,7 @@ EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineS
       decisions_(options_.decisions ? options_.decisions : std::make_shared<NoDecisions>()),
       core_(make_thread_executor("ns-core", core_queue)),
       arrivals_(std::make_shared<net::Mailbox>(*core_)),
-      publisher_(services_.clock, {options_.rounds_view, options_.network}),
+      publisher_(services_.clock, {options_.rounds_view, options_.http_view, options_.network}),
       jobs_(*arrivals_),
       commands_(*core_, *arrivals_, jobs_, publisher_),
       context_{*directory_, services_, options_, open_history(*directory_, services_), *core_, *arrivals_,
@@ -109,6 +109,7 @@ EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineS
   restore_.open();
   contribute_.open();
   for (const node::Alert& alert : options_.alerts) publisher_.raise(alert);
+  publisher_.look_at_http();
   publisher_.publish();
   look_ = [this] {
     if (jobs_.ended()) return;
@@ -116,6 +117,7 @@ EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineS
     if (training_.finish_if_round_is_over()) jobs_.advance();  // a rule may have paused it
     if (jobs_.ended()) return;                                 // by one of the calls above
     if (options_.rounds_alerts) publisher_.replace_rounds_alerts(options_.rounds_alerts());
+    publisher_.look_at_http();
     resources_.look();
     look_timer_ = core_->post_after(options_.resource_period, look_);
   };
@@ -294,6 +296,13 @@ Expected<void> EngineNode::query_invitation(bool with_vote, node::Reply<node::In
     return make_error(ErrorCode::Unsupported, "this node is in no network, so it can't invite others");
   return commands_.ask(
       [this, with_vote, reply = std::move(reply)] { options_.network->invite(with_vote, reply); });
+}
+
+Expected<void> EngineNode::http_key(node::HttpKeyAction action, node::Reply<node::HttpKey> reply) {
+  if (!options_.http_key)
+    return make_error(ErrorCode::Unsupported,
+                      "this node has no local HTTP server: it was not started by run");
+  return commands_.ask([this, action, reply = std::move(reply)] { options_.http_key(action, reply); });
 }
 
 Expected<void> EngineNode::query_rounds(node::Reply<node::RoundsReport> reply) {

@@ -76,6 +76,7 @@ class EngineNode final : public Engine {
   Expected<void> query_experts(node::Reply<std::vector<node::ExpertLoad>> reply) override;
   Expected<void> query_data(node::Reply<node::DataView> reply) override;
   Expected<void> query_network(node::Reply<node::NetworkView> reply) override;
+  Expected<void> http_key(node::HttpKeyAction action, node::Reply<node::HttpKey> reply) override;
   Expected<void> query_invitation(bool with_vote, node::Reply<node::Invitation> reply) override;
   Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;

@@ -108,11 +108,19 @@ std::optional<checkpoint::Entry> SessionHost::newest_checkpoint() const {
   return entries->front();
 }
 
-Expected<TrainingSession*> SessionHost::open_for_text(const CancelToken& interrupt) {
+Expected<TrainingSession*> SessionHost::open_for_text(const CancelToken& interrupt,
+                                                      const std::string& checkpoint) {
+  if (training_ && !checkpoint.empty())
+    return make_error(
+        ErrorCode::Unavailable,
+        "the model that trains is in memory, and another checkpoint would need as much again: finish "
+        "training first, then other checkpoints can answer");
   if (training_) return training_.get();
-  if (text_) return text_.get();
+  if (text_ && text_checkpoint_ == checkpoint) return text_.get();
+  text_.reset();  // its memory first
   PrepareOptions options;
   options.mode = SessionMode::Generate;
+  options.checkpoint = checkpoint;
   options.cancel = interrupt;
   TrainingServices services{context_.services.files, context_.services.clock, context_.services.logger};
   services.history = context_.history;
@@ -120,6 +128,7 @@ Expected<TrainingSession*> SessionHost::open_for_text(const CancelToken& interru
   NS_RETURN_IF_ERROR(opened->prepare(options));
   text_ = std::move(opened);
   ++weights_;
+  text_checkpoint_ = checkpoint;
   return text_.get();
 }
 

@@ -60,8 +60,9 @@ class SessionHost {
   std::optional<checkpoint::Entry> newest_checkpoint() const;
 
   // The model that generates text: the one that trains, else the newest checkpoint's, which this reads now.
-  // Errors: those of TrainingSession::prepare(); Cancelled by the token.
-  Expected<TrainingSession*> open_for_text(const CancelToken& interrupt);
+  // checkpoint: read this one instead; only while no model trains, as memory is planned for one model.
+  // Errors: those of TrainingSession::prepare(); Cancelled by the token; Unavailable: a model trains.
+  Expected<TrainingSession*> open_for_text(const CancelToken& interrupt, const std::string& checkpoint);
   bool has_model() const { return training_ || text_; }
   bool has_text_model() const { return text_ != nullptr; }
   void close_text_model() { text_.reset(); }
@@ -75,6 +76,7 @@ class SessionHost {
   const EngineContext& context_;
   std::unique_ptr<TrainingSession> training_;
   std::unique_ptr<TrainingSession> text_;
+  std::string text_checkpoint_;  // that text_ was opened with; empty: the current one
   RouterLoad router_;
   std::uint64_t weights_ = 1;
 };

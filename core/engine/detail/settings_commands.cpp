@@ -56,6 +56,7 @@ void SettingsCommands::on_stored(const SettingChange& change, const Outcome& out
   if (applied) {
     context_.publisher.emit(node::SettingChanged{config::setting_info(change.id).name,
                                                  config::format_setting(change.id, outcome.now)});
+    context_.publisher.look_at_http();
     if (change.command != 0) context_.commands.done(change.command);
   } else if (change.command != 0) {
     context_.commands.done(change.command, outcome.stored.error());

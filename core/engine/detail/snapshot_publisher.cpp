@@ -24,6 +24,7 @@ void SnapshotPublisher::publish() {
   draft_.taken = clock_.wall_now();
   refresh_rounds();
   if (sources_.network != nullptr) draft_.peers = sources_.network->peers();
+  if (sources_.http) draft_.http = sources_.http();
   node::bound(draft_);
   auto copy = std::make_shared<const node::Snapshot>(draft_);
   std::lock_guard lock(mutex_);
@@ -66,6 +67,16 @@ void SnapshotPublisher::clear(const std::string& key) {
     return;
   publish();
   emit(node::AlertCleared{key});
+}
+
+void SnapshotPublisher::look_at_http() {
+  if (!sources_.http) return;
+  const node::HttpView now = sources_.http();
+  if (std::exchange(draft_.http, now) != now) publish();
+  if (now.trouble.empty())
+    clear("http");
+  else
+    raise({"http", node::Severity::Warning, now.trouble, {}});
 }
 
 void SnapshotPublisher::replace_rounds_alerts(const std::vector<node::Alert>& alerts) {

@@ -20,9 +20,10 @@ namespace neuroshard::engine::detail {
 
 class SnapshotPublisher {
  public:
-  // Read for every publication. Either may be null. Their targets outlive the publisher.
+  // Read for every publication. Each may be null. Their targets outlive the publisher.
   struct Sources {
     std::function<node::RoundsView()> rounds;
+    std::function<node::HttpView()> http;
     node::NetworkSource* network = nullptr;
   };
   SnapshotPublisher(const Clock& clock, Sources sources);
@@ -48,6 +49,9 @@ class SnapshotPublisher {
   void clear(const std::string& key);
   // Raises these and clears every other alert of the rounds (keys that begin with "rounds_").
   void replace_rounds_alerts(const std::vector<node::Alert>& alerts);
+
+  // Publishes when the local HTTP server's state has changed; its trouble is the alert "http".
+  void look_at_http();
 
  private:
   const Clock& clock_;

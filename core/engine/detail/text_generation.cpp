@@ -129,14 +129,15 @@ Expected<node::CommandId> TextGeneration::generate(const node::GenerateRequest& 
   const auto stream = std::make_shared<PieceStream>(std::move(on_text));
   options.on_piece = [this, stream](const WrittenPiece& piece) { stream->add(piece, tokenizer_); };
   const auto finish = [stream] { stream->send_rest(); };
-  return context_.commands.accept([this, options = std::move(options), finish](node::CommandId id) mutable {
+  return context_.commands.accept([this, checkpoint = request.checkpoint, options = std::move(options),
+                                   finish](node::CommandId id) mutable {
     if (texts_.size() >= max_texts) {
       return context_.commands.done(
           id, make_error(ErrorCode::Busy,
                          "several texts are being generated already; try again when one is complete"));
     }
     options.cancel = context_.commands.make_cancellable(id);
-    const auto text = std::make_shared<Text>(id, std::move(options));
+    const auto text = std::make_shared<Text>(id, checkpoint, std::move(options));
     text->finish = finish;
     texts_.push_back(text);
     const std::lock_guard lock(mutex_);
@@ -179,11 +180,24 @@ bool TextGeneration::start_next_turn() {
   return true;
 }
 
+// The texts of one checkpoint are written together. Those of another one wait until they are complete, and so do
+// all that come after those.
+void TextGeneration::choose_checkpoint() {
+  const std::lock_guard lock(mutex_);
+  if (generating_.empty() && !joining_.empty()) checkpoint_ = joining_.front()->checkpoint;
+}
+
 std::vector<std::shared_ptr<TextWriter>> TextGeneration::take_joining() {
-  std::vector<std::shared_ptr<Text>> joining;
+  std::vector<std::shared_ptr<Text>> joining, waiting;
   {
     const std::lock_guard lock(mutex_);
-    joining.swap(joining_);
+    bool same = true;
+    for (const auto& text : joining_) {
+      same = same && text->checkpoint == checkpoint_;
+      // A cancelled one leaves at once.
+      (same || text->writer.cancelled() ? joining : waiting).push_back(text);
+    }
+    joining_.swap(waiting);
   }
   std::vector<std::shared_ptr<TextWriter>> writers;
   for (const auto& text : joining) {
@@ -210,9 +224,11 @@ void TextGeneration::write(const CancelToken& interrupt, double seconds) {
   hooks.on_done = [this, &step](const std::shared_ptr<TextWriter>& writer, const Expected<void>& outcome) {
     on_text_done(*writer, outcome, step);
   };
-  if (!host_.has_model()) batch_.take(hooks);  // a model is not opened for cancelled texts
-  if (!host_.has_model() && batch_.empty()) return;
-  const auto session = host_.open_for_text(interrupt);
+  choose_checkpoint();
+  // A model is not opened for cancelled texts.
+  if (!host_.has_model() || batch_.empty()) batch_.take(hooks);
+  if (batch_.empty()) return;
+  const auto session = host_.open_for_text(interrupt, checkpoint_);
   if (!session.ok()) {
     // Cancelled: more urgent work has arrived, and the texts continue afterwards.
     if (session.error().code != ErrorCode::Cancelled) batch_.fail(session.error(), hooks);

@@ -41,8 +41,10 @@ class TextGeneration {
  private:
   // A requested text.
   struct Text {
-    Text(node::CommandId id, GenerateOptions options) : command(id), writer(std::move(options)) {}
+    Text(node::CommandId id, std::string its_checkpoint, GenerateOptions options)
+        : command(id), checkpoint(std::move(its_checkpoint)), writer(std::move(options)) {}
     const node::CommandId command;
+    const std::string checkpoint;  // that answers; empty: the model that trains, or the newest
     TextWriter writer;             // compute thread, or between its turns
     std::uint64_t step = 0;        // of the model in the last turn
     std::function<void()> finish;  // shows the bytes of an incomplete character
@@ -60,6 +62,7 @@ class TextGeneration {
   void finish(const Text& text, const Expected<void>& outcome);
   // Compute thread.
   void write(const CancelToken& interrupt, double seconds);
+  void choose_checkpoint();
   std::vector<std::shared_ptr<TextWriter>> take_joining();
   void on_text_done(const TextWriter& writer, const Expected<void>& outcome, std::uint64_t step);
 
@@ -72,6 +75,7 @@ class TextGeneration {
       joining_;  // that the compute thread has not taken yet; guarded by mutex_
   // Compute thread.
   TextBatch batch_;
+  std::string checkpoint_;  // of the texts in the batch
   std::map<const TextWriter*, std::shared_ptr<Text>> generating_;
   const data::Tokenizer* tokenizer_ = nullptr;  // of the turn that runs
 

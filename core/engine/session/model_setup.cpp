@@ -180,7 +180,7 @@ Expected<void> ModelSetup::make_model() {
 }
 
 Expected<void> ModelSetup::restore() {
-  std::string name;
+  std::string name = parts_.trains() ? std::string() : options_.checkpoint;
   const auto progress = [this](std::uint64_t done, std::uint64_t total) {
     report(PrepareProgress::Phase::RestoringModel, done, total);
   };

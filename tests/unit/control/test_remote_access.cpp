@@ -241,8 +241,8 @@ void TestRemoteAccess::every_call_has_a_scope() {
       "QuerySettings", "QueryPrune",   "QuerySlots",  "QueryExperts",    "QueryData",
       "QueryTokens",   "QueryNetwork", "QueryRounds", "QueryEvaluations"};
   const QSet<QString> steer{
-      "Command",         "Run",       "Cancel", "ReportSession", "TestReachability", "QueryInvitation",
-      "ContinueNetwork", "RevokeNode"};
+      "Command",         "Run",        "Cancel", "ReportSession", "TestReachability", "QueryInvitation",
+      "ContinueNetwork", "RevokeNode", "HttpKey"};
   QFile proto(NS_CONTROL_PROTO);
   QVERIFY(proto.open(QIODevice::ReadOnly));
   static const QRegularExpression rpc("^\\s*rpc (\\w+)\\(", QRegularExpression::MultilineOption);

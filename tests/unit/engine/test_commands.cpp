@@ -30,6 +30,7 @@ class TestCommands : public QObject {
   void text_is_cancelled();
   void model_and_data_are_described_data() { testing::engine_and_remote(); }
   void model_and_data_are_described();
+  void another_checkpoint_answers_while_nothing_trains();
   void settings_go_back_to_their_default();
   void stored_settings_are_passed_on();
 };
@@ -126,6 +127,41 @@ void TestCommands::more_texts_than_places_are_refused() {
   QVERIFY(beyond.error.has_value());
   QCOMPARE(beyond.error->code, ErrorCode::Busy);
   for (const auto& id : sent) QVERIFY(!core.done(id).error);
+}
+
+void TestCommands::another_checkpoint_answers_while_nothing_trains() {
+  Core core(false);
+  QVERIFY(core.train(6));
+  const std::string first = core.node().snapshot()->checkpoint.newest;
+  QVERIFY(core.train(6));
+  QVERIFY(core.node().snapshot()->checkpoint.newest != first);
+  node::GenerateRequest request;
+  request.prompt = "the cat ";
+  request.max_tokens = 5;
+  const auto step_of = [&](const std::string& checkpoint) {
+    request.checkpoint = checkpoint;
+    const auto done = core.done(core.node().generate(request, {}));
+    return done.error ? 0 : std::get<node::GenerateResult>(done.result).step;
+  };
+  QCOMPARE(step_of(first), std::uint64_t{6});
+  QCOMPARE(step_of(""), std::uint64_t{12});
+  QCOMPARE(step_of(first), std::uint64_t{6});
+  // At once, too: each is written by the checkpoint that it names.
+  std::vector<Expected<node::CommandId>> sent;
+  for (const std::string& checkpoint : {first, std::string(), first}) {
+    request.checkpoint = checkpoint;
+    sent.push_back(core.node().generate(request, {}));
+  }
+  std::vector<std::uint64_t> steps;
+  for (const auto& id : sent) steps.push_back(std::get<node::GenerateResult>(core.done(id).result).step);
+  QCOMPARE(steps, (std::vector<std::uint64_t>{6, 12, 6}));
+  request.checkpoint = "there is no such checkpoint";
+  QCOMPARE(core.done(core.node().generate(request, {})).error->code, ErrorCode::NotFound);
+  QVERIFY(core.node().start_training({}).ok());
+  QVERIFY(until([&] { return core.node().snapshot()->training.step > 12; }));
+  request.checkpoint = first;
+  QCOMPARE(core.done(core.node().generate(request, {})).error->code, ErrorCode::Unavailable);
+  QVERIFY(step_of("") > 12);
 }
 
 void TestCommands::text_is_cancelled() {
