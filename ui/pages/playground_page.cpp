@@ -1,21 +1,18 @@
 #include "ui/pages/playground_page.h"
 
-#include <QClipboard>
 #include <QComboBox>
-#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QScrollBar>
 #include <QStackedWidget>
-#include <QTextBlock>
-#include <QTextEdit>
 #include <QVBoxLayout>
 
 #include "ui/bridge/bridge.h"
-#include "ui/models/text_inbox.h"
+#include "ui/pages/answer_pane.h"
 #include "ui/pages/page_body.h"
 #include "ui/pages/sampling_card.h"
 #include "ui/text/format.h"
@@ -25,6 +22,24 @@
 #include "ui/widgets/empty_state.h"
 
 namespace neuroshard::ui {
+namespace {
+
+// The many controls scroll by themselves, so that the field to write in stays in view.
+QScrollArea* scrolled(QWidget* side) {
+  auto* area = new QScrollArea;
+  area->setObjectName(QStringLiteral("playground_controls"));
+  area->setFrameShape(QFrame::NoFrame);
+  area->setWidgetResizable(true);
+  area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  area->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Expanding);
+  area->setWidget(side);
+  area->viewport()->setAutoFillBackground(false);
+  side->setAutoFillBackground(false);
+  area->setMinimumWidth(side->sizeHint().width() + area->verticalScrollBar()->sizeHint().width() + grid_step);
+  return area;
+}
+
+}  // namespace
 
 PlaygroundPage::PlaygroundPage(const Context& context, QWidget* parent) : Page(context, parent) {
   QVBoxLayout* page_column = make_page_column(this);
@@ -47,46 +62,32 @@ PlaygroundPage::PlaygroundPage(const Context& context, QWidget* parent) : Page(c
   line->addWidget(build_side());
   stack_->addWidget(content);
   page_column->addWidget(stack_, 1);
-  stream_timer_.setInterval(stream_period);
-  connect(&stream_timer_, &QTimer::timeout, this, &PlaygroundPage::stream);
+  connect(&bridge(), &Bridge::event_received, this, [this](const node::Event& event) {
+    if (isVisible() && std::holds_alternative<node::CheckpointsChanged>(event)) ask_checkpoints();
+  });
   mode_changed();
-  show_busy(false);
 }
 
 QWidget* PlaygroundPage::build_talk() {
   auto* card = new Card;
-  transcript_ = new QTextEdit;
-  transcript_->setObjectName(QStringLiteral("transcript"));
-  transcript_->setAccessibleName(tr("Transcript"));
-  transcript_->setPlaceholderText(
-      tr("Your messages and the model's answers appear here. Write below and press Send."));
-  transcript_->setReadOnly(true);
-  transcript_->setTabChangesFocus(true);
-  transcript_->document()->setMaximumBlockCount(max_blocks);
-  card->body()->addWidget(transcript_, 1);
-  facts_ = make_paragraph({}, "caption");
-  facts_->setObjectName(QStringLiteral("generation_facts"));
-  card->body()->addWidget(facts_);
-  auto* under = new QHBoxLayout;
-  under->addStretch(1);
-  copy_ = new QPushButton(theme().icon(QStringLiteral("copy"), Token::Text), tr("Copy answer"));
-  copy_->setObjectName(QStringLiteral("copy_answer"));
-  copy_->setEnabled(false);
-  connect(copy_, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(answer_); });
-  clear_ = new QPushButton(tr("Clear"));
-  clear_->setObjectName(QStringLiteral("clear"));
-  clear_->setAccessibleName(tr("Clear the transcript"));
-  connect(clear_, &QPushButton::clicked, this, [this] {
-    transcript_->clear();
-    conversation_.clear();
-    answer_.clear();
-    facts_->clear();
-    copy_->setEnabled(false);
-  });
-  under->addWidget(copy_);
-  under->addWidget(clear_);
-  card->body()->addLayout(under);
-  auto* line = new QHBoxLayout;
+  auto* panes = new QHBoxLayout;
+  panes->setSpacing(2 * grid_step);
+  left_ = new AnswerPane(theme(), bridge(), {});
+  right_ = new AnswerPane(theme(), bridge(), QStringLiteral("_second"));
+  right_->hide();
+  connect(left_, &AnswerPane::finished, this, &PlaygroundPage::left_finished);
+  connect(right_, &AnswerPane::finished, this, &PlaygroundPage::show_busy);
+  panes->addWidget(left_, 1);
+  panes->addWidget(right_, 1);
+  card->body()->addLayout(panes, 1);
+  card->body()->addWidget(build_input());
+  return card;
+}
+
+QWidget* PlaygroundPage::build_input() {
+  auto* part = new QWidget;
+  auto* line = new QHBoxLayout(part);
+  line->setContentsMargins(0, 0, 0, 0);
   line->setSpacing(grid_step);
   input_ = new QPlainTextEdit;
   input_->setObjectName(QStringLiteral("prompt"));
@@ -102,13 +103,18 @@ QWidget* PlaygroundPage::build_talk() {
   stop_ = new QPushButton(theme().icon(QStringLiteral("stop"), Token::Text), tr("Stop"));
   stop_->setObjectName(QStringLiteral("stop"));
   connect(stop_, &QPushButton::clicked, this, &PlaygroundPage::stop);
-  buttons->addWidget(send_);
-  buttons->addWidget(stop_);
+  clear_ = new QPushButton(tr("Clear"));
+  clear_->setObjectName(QStringLiteral("clear"));
+  clear_->setAccessibleName(tr("Clear the transcript"));
+  connect(clear_, &QPushButton::clicked, this, [this] {
+    left_->clear();
+    right_->clear();
+  });
+  for (QPushButton* button : {send_, stop_, clear_}) buttons->addWidget(button);
   buttons->addStretch(1);
   line->addLayout(buttons);
-  card->body()->addLayout(line);
-  connect(input_, &QPlainTextEdit::textChanged, this, [this] { show_busy(ticket_ != 0); });
-  return card;
+  connect(input_, &QPlainTextEdit::textChanged, this, &PlaygroundPage::show_busy);
+  return part;
 }
 
 QWidget* PlaygroundPage::build_side() {
@@ -128,10 +134,34 @@ QWidget* PlaygroundPage::build_side() {
   card->body()->addWidget(mode_help_);
   connect(mode_, &QComboBox::currentIndexChanged, this, &PlaygroundPage::mode_changed);
   column->addWidget(card);
+  column->addWidget(build_models());
   sampling_ = new SamplingCard;
   column->addWidget(sampling_);
   column->addStretch(1);
-  return side;
+  return scrolled(side);
+}
+
+Card* PlaygroundPage::build_models() {
+  auto* card = new Card(tr("Model"));
+  const auto box = [this](const char* name, const QString& label, const QString& first) {
+    auto* made = new QComboBox;
+    made->setObjectName(QString::fromLatin1(name));
+    made->setAccessibleName(label);
+    made->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    made->setMinimumContentsLength(16);
+    made->addItem(first);
+    connect(made, &QComboBox::currentIndexChanged, this, &PlaygroundPage::models_changed);
+    return made;
+  };
+  model_ = box("answering_model", tr("Model that answers"), tr("The newest"));
+  second_ = box("second_model", tr("Model beside it"), tr("No other beside it"));
+  card->body()->addWidget(model_);
+  card->body()->addWidget(second_);
+  models_help_ = make_paragraph({}, "caption");
+  models_help_->setObjectName(QStringLiteral("models_help"));
+  card->body()->addWidget(models_help_);
+  models_help_->hide();
+  return card;
 }
 
 PlaygroundPage::Mode PlaygroundPage::mode() const {
@@ -145,9 +175,67 @@ void PlaygroundPage::mode_changed() {
   mode_help_->setText(
       chat ? tr("The model was not trained on dialogue: it reads the turns as one text and continues it.")
            : tr("The model continues your text. It is trained for this."));
+  models_changed();
+}
+
+// The second model has no part in a chat: its answers would differ, and so would the conversation.
+bool PlaygroundPage::compares() const {
+  return second_->currentIndex() > 0 && mode() == Mode::Completion;
+}
+
+QString PlaygroundPage::model_name(const QComboBox& box) const {
+  return box.currentData().toString();
+}
+
+void PlaygroundPage::models_changed() {
+  const bool named = model_->currentIndex() > 0 || compares();
+  second_->setEnabled(mode() == Mode::Completion && !busy());
+  right_->setVisible(compares());
+  left_->set_title(compares() ? model_->currentText() : QString());
+  right_->set_title(compares() ? second_->currentText() : QString());
+  models_help_->setVisible(named);
+  models_help_->setText(
+      compares() ? tr("Both answer the same text with the same seed, one after the other. While the node "
+                      "trains, only "
+                      "its own model can answer: finish training first.")
+                 : tr("While the node trains, only its own model can answer: finish training first."));
+  show_busy();
+}
+
+void PlaygroundPage::ask_checkpoints() {
+  bridge().query<node::CheckpointPage>(
+      this,
+      [](node::Node& node, node::Reply<node::CheckpointPage> reply) {
+        return node.query_checkpoints({}, std::move(reply));
+      },
+      [this](const Expected<node::CheckpointPage>& page) {
+        if (page.ok()) take_checkpoints(page->entries);
+      });
+}
+
+// What is chosen stays chosen while it is there.
+void PlaygroundPage::take_checkpoints(const std::vector<node::CheckpointEntry>& entries) {
+  if (busy()) return;
+  for (QComboBox* box : {model_, second_}) {
+    const QString chosen = model_name(*box);
+    const QSignalBlocker quiet(box);
+    while (box->count() > 1) box->removeItem(1);
+    for (const node::CheckpointEntry& entry : entries) {
+      if (!entry.complete) continue;
+      const QString text =
+          entry.held_out_loss
+              ? tr("Step %1, loss %2").arg(Format::integer(entry.step), Format::loss(*entry.held_out_loss))
+              : tr("Step %1").arg(Format::integer(entry.step));
+      box->addItem(text, QString::fromStdString(entry.name));
+      box->setItemData(box->count() - 1, QString::fromStdString(entry.name), Qt::ToolTipRole);
+    }
+    box->setCurrentIndex(chosen.isEmpty() ? 0 : std::max(0, box->findData(chosen)));
+  }
+  models_changed();
 }
 
 void PlaygroundPage::shown() {
+  ask_checkpoints();
   input_->setFocus();
 }
 
@@ -191,7 +279,7 @@ bool PlaygroundPage::eventFilter(QObject* watched, QEvent* event) {
       send_->click();
       return true;
     }
-    if (key->key() == Qt::Key_Escape && ticket_ != 0) {
+    if (key->key() == Qt::Key_Escape && busy()) {
       stop();
       return true;
     }
@@ -199,120 +287,64 @@ bool PlaygroundPage::eventFilter(QObject* watched, QEvent* event) {
   return Page::eventFilter(watched, event);
 }
 
+QString PlaygroundPage::who_answers() const {
+  const auto snapshot = bridge().snapshot();
+  const QString node = snapshot ? QString::fromStdString(snapshot->identity.node_id).left(8) : QString();
+  const QString where =
+      context().elsewhere() ? tr("the computer that this window shows") : tr("this computer");
+  return node.isEmpty() ? tr("Computed by %1 alone; no other node took part.").arg(where)
+                        : tr("Computed by %1 alone (node %2…); no other node took part.").arg(where, node);
+}
+
 void PlaygroundPage::send() {
   const QString text = input_->toPlainText();
-  if (ticket_ != 0 || text.isEmpty()) return;
+  if (busy() || text.isEmpty()) return;
   if (static_cast<std::size_t>(text.toUtf8().size()) > node::max_prompt_bytes / 2) {
-    facts_->setText(
+    left_->show_problem(
         tr("That is too long: at most %1 can be sent.").arg(Format::bytes(node::max_prompt_bytes / 2)));
     return;
   }
-  node::GenerateRequest request = sampling_->request();
-  answer_.clear();
-  cut_ = false;
-  if (mode() == Mode::Chat) {
-    conversation_.ask(text);
-    request.prompt = conversation_.prompt(node::max_prompt_bytes).toStdString();
-    append(tr("You"), "name");
-    append(text, "own");
-    append(tr("Model"), "name");
-    append({}, "answer");
-  } else {
-    request.prompt = text.toStdString();
-    append(tr("Model, continuing your text"), "name");
-    append(text, "own");
-  }
+  auto request = sampling_->request();
+  if (!request) return;
+  // Two models are compared with one seed, which the facts name.
+  if (compares() && request->seed == 0)
+    request->seed = 1 + static_cast<std::uint64_t>(to_unix_ms(clock().wall_now())) % 0x7fff'ffffu;
+  request_ = *request;
+  question_ = text;
   input_->clear();
-  facts_->setText(tr("reading the text …"));
-  inbox_ = std::make_shared<TextInbox>();
-  ticket_ = bridge().run(
-      this,
-      [request, inbox = inbox_](node::Node& node) {
-        return node.generate(request, [inbox](const node::TextPiece& piece) { inbox->put(piece.text); });
-      },
-      [this](const Expected<node::CommandResult>& result) { finish(result); });
-  show_busy(true);
-  stream_timer_.start();
+  request->checkpoint = model_name(*model_).toStdString();
+  left_->ask({text, mode() == Mode::Chat, *request, who_answers()});
+  show_busy();
+}
+
+// The second model answers after the first: one of them is in memory at a time.
+void PlaygroundPage::left_finished(bool answered) {
+  if (answered && compares()) {
+    node::GenerateRequest request = request_;
+    request.checkpoint = model_name(*second_).toStdString();
+    right_->ask({question_, false, request, who_answers()});
+  }
+  show_busy();
 }
 
 void PlaygroundPage::stop() {
-  if (ticket_ != 0) bridge().cancel(ticket_);
+  left_->stop();
+  right_->stop();
 }
 
-void PlaygroundPage::stream() {
-  const QString text = QString::fromStdString(inbox_->take());
-  if (text.isEmpty() || cut_) return;
-  QString fresh = text;
-  if (mode() == Mode::Chat && !conversation_.turns().empty()) {
-    const qsizetype before = answer_.size();
-    cut_ = conversation_.add(text);
-    const QString& whole = conversation_.turns().back().answer;
-    fresh = whole.mid(std::min(before, whole.size()));
-    answer_ = whole;
-    if (cut_) stop();
-  } else {
-    answer_ += text;
-  }
-  QScrollBar* bar = transcript_->verticalScrollBar();
-  const bool follow = bar->value() >= bar->maximum() - 4;
-  QTextCursor end(transcript_->document());
-  end.movePosition(QTextCursor::End);
-  QTextCharFormat format;
-  format.setForeground(theme().color(Token::Accent));
-  end.insertText(fresh, format);
-  if (follow) bar->setValue(bar->maximum());
+bool PlaygroundPage::busy() const {
+  return left_->busy() || right_->busy();
 }
 
-void PlaygroundPage::finish(const Expected<node::CommandResult>& result) {
-  stream();
-  stream_timer_.stop();
-  ticket_ = 0;
-  show_busy(false);
-  copy_->setEnabled(!answer_.isEmpty());
-  const bool cancelled = !result.ok() && result.error().code == ErrorCode::Cancelled;
-  if (!result.ok() && !cancelled) {
-    facts_->setText(tr("The model gave no answer: %1").arg(QString::fromStdString(result.error().message)));
-    return;
-  }
-  const auto* done = result.ok() ? std::get_if<node::GenerateResult>(&*result) : nullptr;
-  if (done == nullptr) {
-    facts_->setText(cut_ ? tr("ended with the turn") : tr("stopped"));
-    return;
-  }
-  const double rate = done->seconds > 0 ? done->tokens / done->seconds : 0;
-  QString ended = done->stopped_by == "length"        ? tr("ended at the longest answer")
-                  : done->stopped_by == "cancelled"   ? tr("stopped")
-                  : done->stopped_by == "end of text" ? tr("ended by itself")
-                                                      : QString::fromStdString(done->stopped_by);
-  if (cut_) ended = tr("ended with the turn");
-  facts_->setText(tr("%1 tokens, %2, answered by the model at step %3, %4")
-                      .arg(Format::integer(done->tokens), rate > 0 ? Format::rate(rate) : Format::dash(),
-                           Format::integer(done->step), ended));
-}
-
-void PlaygroundPage::show_busy(bool busy) {
-  send_->setVisible(!busy);
-  stop_->setVisible(busy);
+void PlaygroundPage::show_busy() {
+  const bool is_busy = busy();
+  send_->setVisible(!is_busy);
+  stop_->setVisible(is_busy);
   send_->setEnabled(!input_->toPlainText().isEmpty());
-  mode_->setEnabled(!busy);
-  clear_->setEnabled(!busy);
-}
-
-void PlaygroundPage::append(const QString& text, const char* role) {
-  QTextCursor end(transcript_->document());
-  end.movePosition(QTextCursor::End);
-  const bool name = qstrcmp(role, "name") == 0;
-  QTextBlockFormat block;
-  block.setTopMargin(name && !transcript_->document()->isEmpty() ? 2 * grid_step : 0);
-  if (transcript_->document()->isEmpty())
-    end.setBlockFormat(block);
-  else
-    end.insertBlock(block);
-  QTextCharFormat format;
-  format.setForeground(theme().color(name ? Token::TextMuted : Token::Text));
-  format.setFontWeight(name ? QFont::DemiBold : QFont::Normal);
-  end.insertText(text, format);
-  transcript_->verticalScrollBar()->setValue(transcript_->verticalScrollBar()->maximum());
+  mode_->setEnabled(!is_busy);
+  model_->setEnabled(!is_busy);
+  second_->setEnabled(!is_busy && mode() == Mode::Completion);
+  clear_->setEnabled(!is_busy);
 }
 
 }  // namespace neuroshard::ui

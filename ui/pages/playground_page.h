@@ -1,12 +1,11 @@
-// Text from the running model: continue a text, or talk with it. Honest about how much the model has learned.
+// Text from the running model or from checkpoints: continue a text, or talk with it; two of them side by side, with the
+// same text and seed. Honest about how much the model has learned.
 #pragma once
 
-#include <QTimer>
-#include <memory>
+#include <vector>
 
 #include "core/base/expected.h"
-#include "core/node/events.h"
-#include "ui/models/conversation.h"
+#include "core/node/queries.h"
 #include "ui/pages/page.h"
 
 class QComboBox;
@@ -14,20 +13,18 @@ class QLabel;
 class QPlainTextEdit;
 class QPushButton;
 class QStackedWidget;
-class QTextEdit;
 
 namespace neuroshard::ui {
 
+class AnswerPane;
 class Banner;
+class Card;
 class SamplingCard;
-class TextInbox;
 
 class PlaygroundPage final : public Page {
   Q_OBJECT
  public:
-  static constexpr int max_blocks = 4'000;   // paragraphs of the transcript; older ones go
   static constexpr double young_loss = 3.5;  // nats per token: above it whole sentences are rare
-  static constexpr std::chrono::milliseconds stream_period{50};
 
   explicit PlaygroundPage(const Context& context, QWidget* parent = nullptr);
   QString title() const override { return tr("Playground"); }
@@ -46,30 +43,35 @@ class PlaygroundPage final : public Page {
   void mode_changed();
   void send();
   void stop();
-  void stream();
-  void finish(const Expected<node::CommandResult>& result);
-  void show_busy(bool busy);
-  void append(const QString& text, const char* role);
+  bool busy() const;
+  void left_finished(bool answered);
+  void show_busy();
+  QWidget* build_input();
+  Card* build_models();
+  void ask_checkpoints();
+  void take_checkpoints(const std::vector<node::CheckpointEntry>& entries);
+  void models_changed();
+  bool compares() const;
+  QString who_answers() const;
+  QString model_name(const QComboBox& box) const;
   void show_model(const node::Snapshot& snapshot);
 
   QStackedWidget* stack_;
   Banner* honesty_;
-  QTextEdit* transcript_;
   QPlainTextEdit* input_;
   QPushButton* send_;
   QPushButton* stop_;
-  QPushButton* copy_;
   QPushButton* clear_;
-  QLabel* facts_;
   QComboBox* mode_;
   QLabel* mode_help_;
   SamplingCard* sampling_;
-  Conversation conversation_;
-  QString answer_;
-  std::shared_ptr<TextInbox> inbox_;
-  QTimer stream_timer_;
-  quint64 ticket_ = 0;
-  bool cut_ = false;  // the model began the next turn by itself, so it was stopped
+  AnswerPane* left_;
+  AnswerPane* right_;  // of the second model; hidden without one
+  QComboBox* model_;
+  QComboBox* second_;
+  QLabel* models_help_;
+  node::GenerateRequest request_;  // of the question that is answered, for the second model
+  QString question_;
   QString honesty_text_;
 };
 

@@ -14,6 +14,7 @@
 #include "ui/models/setting_words.h"
 #include "ui/pages/app_settings_card.h"
 #include "ui/pages/confirm.h"
+#include "ui/pages/http_panel.h"
 #include "ui/pages/page_body.h"
 #include "ui/pages/setting_editor.h"
 #include "ui/pages/setting_row.h"
@@ -35,6 +36,7 @@ QString group_title(const QString& group) {
   if (group == QStringLiteral("Training")) return SettingsPage::tr("Training");
   if (group == QStringLiteral("Storage")) return SettingsPage::tr("Storage");
   if (group == QStringLiteral("Network")) return SettingsPage::tr("Network");
+  if (group == QStringLiteral("Local HTTP")) return SettingsPage::tr("Local HTTP server");
   if (group == QStringLiteral("Advanced")) return SettingsPage::tr("Advanced");
   return group;
 }
@@ -48,6 +50,13 @@ bool only_the_processor_computes(const std::vector<node::SettingEntry>& entries)
   return std::all_of(choices.begin(), choices.end(), [](const QString& choice) {
     return choice == QLatin1String("cpu") || choice == QLatin1String("auto");
   });
+}
+
+// What a search finds in a part that is no setting.
+QString texts_of(const QWidget* part) {
+  QString texts;
+  for (const QLabel* label : part->findChildren<QLabel*>()) texts += label->text() + u' ';
+  return texts;
 }
 
 }  // namespace
@@ -104,8 +113,23 @@ void SettingsPage::build_nothing(QVBoxLayout* column) {
   column->addStretch(1);
 }
 
+void SettingsPage::refresh(const node::Snapshot& snapshot) {
+  if (HttpPanel* panel = http_panel()) panel->show_state(snapshot);
+}
+
 void SettingsPage::shown() {
   ask();
+  if (HttpPanel* panel = http_panel()) panel->look();
+}
+
+void SettingsPage::hidden() {
+  if (HttpPanel* panel = http_panel()) panel->hide_key();
+}
+
+HttpPanel* SettingsPage::http_panel() const {
+  for (const Group& group : groups_)
+    if (group.http != nullptr) return group.http;
+  return nullptr;
 }
 
 void SettingsPage::prepare() {
@@ -154,6 +178,9 @@ void SettingsPage::take(const Expected<Entries>& entries) {
 void SettingsPage::show_all() {
   asking_ = false;
   for (const Group& group : groups_) show_reset(group);
+  const SettingRow* port = row(QStringLiteral("http_port"));
+  if (HttpPanel* panel = http_panel(); panel != nullptr && port != nullptr)
+    panel->set_port(QString::fromStdString(port->entry().value));
   filter();
   if (!wanted_detail_.isEmpty()) open_detail(wanted_detail_);
   if (ask_again_) ask();
@@ -193,7 +220,8 @@ void SettingsPage::rebuild(const Entries& entries) {
   for (node::SettingEntry& entry : to_build_)
     if (entry.group.empty()) entry.group = "Advanced";
   // Fixed places for the groups that people look for, whatever the order of the core's table.
-  std::vector<std::string> order = {"Limits", "Schedule", "Power", "Training", "Storage", "Network"};
+  std::vector<std::string> order = {"Limits",  "Schedule", "Power",     "Training",
+                                    "Storage", "Network",  "Local HTTP"};
   for (const node::SettingEntry& entry : to_build_)
     if (std::find(order.begin(), order.end(), entry.group) == order.end()) order.push_back(entry.group);
   const auto place = [&order](const node::SettingEntry& entry) {
@@ -215,6 +243,7 @@ void SettingsPage::build_some() {
     add_row(entry);
     if (!to_build_.empty() && to_build_.back().group == entry.group) continue;
     if (no_gpu_ && entry.group == "Limits") add_gpu_note(groups_.back());
+    if (entry.group == "Local HTTP") add_http_panel(groups_.back());
     show_reset(groups_.back());
     groups_.back().card->setVisible(search_->text().trimmed().isEmpty());
     return;  // laying out the group is this turn's other half
@@ -263,6 +292,13 @@ void SettingsPage::add_gpu_note(Group& limits) {
   column->addWidget(make_label(tr("GPU share"), "strong"));
   column->addWidget(make_paragraph(tr("Nothing to limit: this version uses only the processor."), "caption"));
   limits.card->body()->addWidget(limits.gpu_note);
+}
+
+void SettingsPage::add_http_panel(Group& group) {
+  group.http = new HttpPanel(theme(), bridge(), group.card);
+  group.card->body()->addWidget(group.http);
+  if (const auto snapshot = bridge().snapshot()) group.http->show_state(*snapshot);
+  if (isVisible()) group.http->look();
 }
 
 void SettingsPage::apply(const QString& name, const QString& value) {
@@ -314,11 +350,16 @@ void SettingsPage::filter() {
       ++all;
     }
     if (group.gpu_note != nullptr) {
-      QString told;
-      for (const QLabel* label : group.gpu_note->findChildren<QLabel*>()) told += label->text() + u' ';
-      note = has_words(told, words);
-      group.gpu_note->setVisible(note);
-      any = any || note;
+      const bool gpu = has_words(texts_of(group.gpu_note), words);
+      group.gpu_note->setVisible(gpu);
+      note = note || gpu;
+      any = any || gpu;
+    }
+    if (group.http != nullptr) {
+      const bool http = has_words(texts_of(group.http), words);
+      note = note || http;
+      any = any || http;
+      group.http->setVisible(any);
     }
     group.card->setVisible(any);
   }

@@ -18,6 +18,7 @@ namespace neuroshard::ui {
 class AppSettingsCard;
 class Card;
 class EmptyState;
+class HttpPanel;
 class SettingRow;
 
 class SettingsPage final : public Page {
@@ -26,8 +27,9 @@ class SettingsPage final : public Page {
   explicit SettingsPage(const Context& context, QWidget* parent = nullptr);
   QString title() const override { return tr("Settings"); }
   QString icon() const override { return QStringLiteral("settings"); }
-  void refresh(const node::Snapshot&) override {}
+  void refresh(const node::Snapshot& snapshot) override;
   void shown() override;
+  void hidden() override;
   void prepare() override;
   void open_detail(const QString& name) override;  // shows that setting and goes to its field
 
@@ -38,6 +40,7 @@ class SettingsPage final : public Page {
     Card* card = nullptr;
     QPushButton* reset = nullptr;
     std::vector<SettingRow*> rows;
+    HttpPanel* http = nullptr;    // of the local HTTP server
     QWidget* gpu_note = nullptr;  // of the limits, where the core has none for it
   };
 
@@ -52,6 +55,8 @@ class SettingsPage final : public Page {
   Group& group(const QString& name);
   void add_row(const node::SettingEntry& entry);
   void add_gpu_note(Group& limits);
+  void add_http_panel(Group& group);
+  HttpPanel* http_panel() const;
   void apply(const QString& name, const QString& value);
   void reset_group(const QString& name);
   void filter();

@@ -117,8 +117,8 @@ class TestCoreSettings : public QObject {
     fixture.node->settings = testing::core_settings();
     fixture.show<SettingsPage>();
     QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(config::setting_count));
-    const QStringList groups = {"Limits",  "Schedule",   "Power",         "Training", "Storage",
-                                "Network", "Appearance", "Notifications", "Advanced"};
+    const QStringList groups = {"Limits",  "Schedule",   "Power",      "Training",      "Storage",
+                                "Network", "Local HTTP", "Appearance", "Notifications", "Advanced"};
     for (const SettingRow* row : fixture.page->findChildren<SettingRow*>()) {
       const node::SettingEntry& entry = row->entry();
       QVERIFY2(groups.contains(QString::fromStdString(entry.group)), entry.name.c_str());

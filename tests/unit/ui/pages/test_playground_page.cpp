@@ -2,9 +2,12 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QDoubleSpinBox>
+#include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QSpinBox>
+#include <QTableView>
 #include <QTextEdit>
+#include <cmath>
 
 #include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
@@ -27,6 +30,11 @@ class TestPlaygroundPage : public QObject {
   void stop_cancels_and_keeps_what_came();
   void a_chat_ends_with_its_turn();
   void sampling_stays_within_limits();
+  void every_control_arrives();
+  void a_wrong_bias_is_explained();
+  void likely_tokens_are_listed();
+  void two_checkpoints_answer_with_one_seed();
+  void the_facts_name_who_answered();
   void a_refusal_is_told();
   void enter_sends_and_shift_enter_does_not();
   void the_answer_can_be_copied();
@@ -139,6 +147,125 @@ void TestPlaygroundPage::sampling_stays_within_limits() {
   auto* share = fixture_->find<QDoubleSpinBox>("top_p");
   share->setValue(0);
   QVERIFY(share->value() > 0);
+}
+
+void TestPlaygroundPage::every_control_arrives() {
+  start();
+  fixture_->find<QDoubleSpinBox>("temperature")->setValue(0.5);
+  fixture_->find<QSpinBox>("top_k")->setValue(9);
+  fixture_->find<QDoubleSpinBox>("top_p")->setValue(0.9);
+  fixture_->find<QDoubleSpinBox>("min_p")->setValue(0.1);
+  fixture_->find<QDoubleSpinBox>("repetition_penalty")->setValue(1.25);
+  fixture_->find<QSpinBox>("max_tokens")->setValue(33);
+  fixture_->find<QSpinBox>("seed")->setValue(7);
+  fixture_->find<QLineEdit>("stop_texts")->setText(QStringLiteral("The end|\\n\\n"));
+  fixture_->find<QLineEdit>("token_biases")->setText(QStringLiteral("42: -100, 7:2.5"));
+  fixture_->find<QSpinBox>("logprobs")->setValue(3);
+  prompt()->setPlainText(QStringLiteral("A"));
+  fixture_->click("send");
+  QTRY_VERIFY(facts().contains(QStringLiteral("seed 7")));
+  const node::GenerateRequest& sent = fixture_->node->generated;
+  QCOMPARE(sent.temperature, 0.5);
+  QCOMPARE(sent.top_k, 9u);
+  QCOMPARE(sent.top_p, 0.9);
+  QCOMPARE(sent.min_p, 0.1);
+  QCOMPARE(sent.repetition_penalty, 1.25);
+  QCOMPARE(sent.max_tokens, 33u);
+  QCOMPARE(sent.seed, std::uint64_t{7});
+  QVERIFY((sent.stop == std::vector<std::string>{"The end", "\n\n"}));
+  QCOMPARE(sent.logit_bias.size(), std::size_t{2});
+  QCOMPARE(sent.logit_bias[0].token, 42u);
+  QCOMPARE(sent.logit_bias[1].bias, 2.5);
+  QCOMPARE(sent.logprobs.value_or(0), 3u);
+}
+
+void TestPlaygroundPage::a_wrong_bias_is_explained() {
+  start();
+  prompt()->setPlainText(QStringLiteral("A"));
+  for (const char* wrong : {"42", "word: 3", "42: 101", "42: x"}) {
+    fixture_->find<QLineEdit>("token_biases")->setText(QString::fromLatin1(wrong));
+    fixture_->click("send");
+    QVERIFY2(fixture_->find<QLabel>("sampling_problem")->isVisible(), wrong);
+  }
+  QVERIFY(fixture_->node->commands().empty());
+  QCOMPARE(prompt()->toPlainText(), QStringLiteral("A"));  // nothing is lost
+  fixture_->find<QLineEdit>("token_biases")->clear();
+  fixture_->click("send");
+  QTRY_VERIFY(fixture_->commanded("generate A"));
+  QVERIFY(!fixture_->find<QLabel>("sampling_problem")->isVisible());
+}
+
+void TestPlaygroundPage::likely_tokens_are_listed() {
+  start();
+  auto* table = fixture_->find<QTableView>("answer_tokens");
+  QVERIFY(!table->isVisible());
+  node::GeneratedToken token;
+  token.text = " sun\n";
+  token.logprob = std::log(0.25);
+  token.top = {{1, " moon", std::log(0.5)}, {2, "\xe2\x82", std::log(0.25)}};
+  fixture_->node->pieces = {{" sun\n", {token}, false}};
+  fixture_->find<QSpinBox>("logprobs")->setValue(2);
+  prompt()->setPlainText(QStringLiteral("The"));
+  fixture_->click("send");
+  QTRY_COMPARE(table->model()->rowCount(), 1);
+  QVERIFY(table->isVisible());
+  const auto cell = [&](int column) { return table->model()->index(0, column).data().toString(); };
+  QCOMPARE(cell(0), QStringLiteral("\u2423sun\u21b5"));
+  QVERIFY2(cell(1).startsWith("25"), qPrintable(cell(1)));
+  QCOMPARE(cell(2), QStringLiteral("-1.386"));
+  QVERIFY2(cell(3).contains("moon 50") && cell(3).contains("e2 82"), qPrintable(cell(3)));
+}
+
+void TestPlaygroundPage::two_checkpoints_answer_with_one_seed() {
+  for (const std::uint64_t step : {200, 100}) {
+    node::CheckpointEntry entry;
+    entry.name = "checkpoint-" + std::to_string(step);
+    entry.step = step;
+    fixture_->node->checkpoints.push_back(entry);
+  }
+  start();
+  auto* first = fixture_->find<QComboBox>("answering_model");
+  auto* second = fixture_->find<QComboBox>("second_model");
+  QTRY_COMPARE(first->count(), 3);
+  auto* beside = fixture_->find<QTextEdit>("transcript_second");
+  QVERIFY(!beside->isVisible());
+  second->setCurrentIndex(2);
+  QVERIFY(beside->isVisible());
+  fixture_->node->hold_commands();
+  prompt()->setPlainText(QStringLiteral("Once"));
+  fixture_->click("send");
+  QTRY_VERIFY(fixture_->node->held("generate") != 0);
+  const node::GenerateRequest one = fixture_->node->generated;
+  QVERIFY(one.checkpoint.empty() && one.seed != 0);
+  QVERIFY(!second->isEnabled());
+  fixture_->node->say(fixture_->node->held("generate"), " upon");
+  fixture_->node->finish(fixture_->node->held("generate"), node::CommandResult{node::GenerateResult{}});
+  QTRY_COMPARE(fixture_->node->commands().size(), std::size_t{2});  // the second after the first
+  const node::GenerateRequest two = fixture_->node->generated;
+  QCOMPARE(two.checkpoint, std::string("checkpoint-100"));
+  QCOMPARE(two.seed, one.seed);
+  QCOMPARE(two.prompt, one.prompt);
+  fixture_->node->say(fixture_->node->held("generate"), " there");
+  fixture_->node->finish(fixture_->node->held("generate"), node::CommandResult{node::GenerateResult{}});
+  QTRY_VERIFY(second->isEnabled());
+  QVERIFY(transcript().endsWith(QStringLiteral("Once upon")));
+  QVERIFY(beside->toPlainText().endsWith(QStringLiteral("Once there")));
+  // A chat has one model.
+  fixture_->find<QComboBox>("mode")->setCurrentIndex(1);
+  QVERIFY(!second->isEnabled() && !beside->isVisible());
+}
+
+void TestPlaygroundPage::the_facts_name_who_answered() {
+  start();
+  fixture_->publish([](node::Snapshot& s) { s.identity.node_id = std::string(64, 'a'); });
+  QTest::qWait(150);  // the bridge has it
+  prompt()->setPlainText(QStringLiteral("A"));
+  fixture_->click("send");
+  QTRY_VERIFY2(facts().contains(QStringLiteral("this computer alone (node aaaaaaaa")), qPrintable(facts()));
+  fixture_->elsewhere = true;
+  prompt()->setPlainText(QStringLiteral("B"));
+  fixture_->click("send");
+  QTRY_VERIFY(facts().contains(QStringLiteral("the computer that this window shows")));
 }
 
 void TestPlaygroundPage::a_refusal_is_told() {
