@@ -18,7 +18,14 @@ import sys
 import tempfile
 import time
 
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "golden"))
+import export_oracle  # noqa: E402
+
 PATIENCE_S = 60
+# Small and dense, so that plain Python can compute the exported model.
+SHAPE = ["--layers", "2", "--hidden", "64", "--head-dim", "32", "--sequence", "128", "--batch-tokens", "512", "--experts", "1",
+         "--experts-per-token", "1"]
 SAMPLE = re.compile(r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\\\|\\"|\\n)*",?)*\})? (\S+)$')
 
 
@@ -145,6 +152,90 @@ def check_scores(client, model):
         assert abs(top[" "] - second[3]) < 1e-4
 
 
+EXACT = {"object", "type", "code", "param", "role"}  # fields whose value is the same for every model
+
+
+def shape(value, name=""):
+    """The form of a JSON value: its fields and the kinds of their values, and the values that never vary."""
+    if name == "top_logprobs" and isinstance(value, dict) and not value.get("bytes"):  # by token
+        return {"*": sorted({shape(one) for one in value.values()})}
+    if isinstance(value, dict):
+        return {key: shape(one, key) for key, one in value.items()}
+    if isinstance(value, list):
+        return [json.loads(one) for one in sorted({json.dumps(shape(one, name), sort_keys=True) for one in value})]
+    if name in EXACT:
+        return value
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
+
+
+def answer_shape(kind, text):
+    if kind == "application/json":
+        return shape(json.loads(text))
+    parts = [part.removeprefix("data: ") for part in text.split("\n\n") if part]
+    assert parts[-1] == "[DONE]", parts[-1]
+    return shape([json.loads(part) for part in parts[:-1]])
+
+
+def check_recorded(client, model):
+    """What npm's OpenAI client sends gets answers of the form that satisfied it (sh tests/long.sh openai-client)."""
+    exchanges = json.loads((HERE / "openai_exchanges.json").read_text())
+    assert {one["check"] for one in exchanges} >= {"list", "complete", "chat", "stream", "chat_stream", "stop", "logprobs", "errors"}
+    for one in exchanges:
+        body = one["body"]
+        assert body is None or body["model"] in (model, "gpt-4"), body
+        status, kind, text = client.ask(one["method"], one["path"], body, headers=one["headers"])
+        if one["status"] == 401:
+            status, kind, text = client.ask(one["method"], one["path"], body, headers={**one["headers"], "Authorization": "Bearer wrong"})
+        assert (status, kind) == (one["status"], one["type"]), (one, status, kind, text)
+        ours, recorded = answer_shape(kind, text), answer_shape(kind, one["answer"])
+        assert ours == recorded, (one["check"], one["body"], ours, recorded)
+
+
+def log_probabilities(logits, vocabulary):
+    rows = [logits[at:at + vocabulary] for at in range(0, len(logits), vocabulary)]
+    for row in rows:
+        most = max(row)
+        total = most + math.log(sum(math.exp(value - most) for value in row))
+        yield [value - total for value in row]
+
+
+def sayable(folder):
+    """Ids that the node generates: tokens of text and the end of a text, no other special ones, no unused rows."""
+    tokenizer, config = (json.loads(pathlib.Path(folder, f"{name}.json").read_text()) for name in ("tokenizer", "config"))
+    special = {token["id"] for token in tokenizer["added_tokens"]} - {config["eos_token_id"]}
+    known = {token for name, token in tokenizer["model"]["vocab"].items() if not name.startswith(("<|unused_", "<|reserved_"))}
+    return (known | {config["eos_token_id"]}) - special
+
+
+def check_harness(client, model, folder):
+    """The requests of lm-eval-harness, context and continuation as token ids in one batch, get the scores that the exported
+    Hugging Face folder gives: plain Python computes that model in double precision."""
+    network = export_oracle.hugging_face_model(str(folder))
+    vocabulary = network.tensor("head")[0][0]
+    words = sayable(folder)
+    requests = [([76, 114, 111, 42], [35, 99]), ([12], [13, 14, 15]), ([200, 7, 7], [7])]
+    body = {"model": model, "prompt": [context + continuation for context, continuation in requests], "max_tokens": 1, "temperature": 0,
+            "logprobs": 1, "echo": True, "seed": 1234}
+    scored = client.json("POST", "/v1/completions", body)["choices"]
+    no_answer = client.json("POST", "/v1/completions", dict(body, max_tokens=0))["choices"]
+    assert [choice["index"] for choice in scored] == list(range(len(requests)))
+    for (context, continuation), choice, bare in zip(requests, scored, no_answer):
+        tokens = context + continuation
+        rows = list(log_probabilities(network.logits(tokens), vocabulary))
+        scores, tops = (choice["logprobs"][name] for name in ("token_logprobs", "top_logprobs"))
+        assert len(scores) == len(tokens) + 1 and len(bare["logprobs"]["token_logprobs"]) == len(tokens)
+        assert all(abs(a - b) < 1e-5 for a, b in zip(scores[1:-1], bare["logprobs"]["token_logprobs"][1:]))
+        for at in range(1, len(tokens)):
+            assert abs(scores[at] - rows[at - 1][tokens[at]]) < 1e-4, (at, scores[at], rows[at - 1][tokens[at]])
+            # As the harness finds out whether the continuation is what the model would have said.
+            likeliest = max(tops[at].values())
+            most = max(words, key=lambda token, row=rows[at - 1]: row[token])
+            assert abs(likeliest - rows[at - 1][most]) < 1e-4, (at, likeliest, rows[at - 1][most], most, tokens[at], tops[at])
+        ours = sum(scores[len(context):len(tokens)])
+        assert abs(ours - sum(rows[at - 1][tokens[at]] for at in range(len(context), len(tokens)))) < 1e-4
+        assert abs(scores[-1] - max(rows[-1][token] for token in words)) < 1e-4  # greedy
+
+
 def check_errors(client, model):
     body = {"model": model, "prompt": "x"}
     assert client.refused(404, "model_not_found", dict(body, model="gpt-4"))["param"] == "model"
@@ -191,16 +282,76 @@ def check_crowd(client):
         connection.close()
 
 
+class Node:
+    """The node's own command line."""
+
+    def __init__(self, program, data):
+        self.program, self.data = program, data
+
+    def ask(self, *words):
+        done = subprocess.run([self.program, *words, "--data-dir", self.data, "--json"], check=True, stdout=subprocess.PIPE, text=True)
+        return json.loads(done.stdout.splitlines()[0])
+
+    def http(self, until=lambda http: True):
+        """What status says of the server, once it is as expected: a taken port is tried again within seconds."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not until(http := self.ask("status")["http"]):
+            assert time.monotonic() < deadline, http
+            time.sleep(0.1)
+        return http
+
+
+def check_settings(client, node):
+    """Switch, port and key change while the node runs; a port that is taken is named, and tried again."""
+    pid = node.ask("status")["pid"]
+    assert node.http() == {"address": f"http://127.0.0.1:{client.port}", "trouble": None}
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        node.ask("set", "http_port", str(taken))
+        http = node.http()
+        assert http["address"] is None and str(taken) in http["trouble"], http
+        assert any(alert["key"] == "http" for alert in node.ask("status")["alerts"])
+    node.http(lambda http: http["address"] == f"http://127.0.0.1:{taken}" and http["trouble"] is None)
+    moved = Client(taken, client.key)
+    assert moved.json("GET", "/v1/models")["data"]
+    assert not any(alert["key"] == "http" for alert in node.ask("status")["alerts"])
+    shown = node.ask("http", "--show-key")
+    assert shown["key"] == client.key and shown["address"].endswith(str(taken)), shown
+    renewed = node.ask("http", "--new-key")["key"]
+    assert renewed != client.key and "key" not in node.ask("http")
+    moved.json("GET", "/v1/models", status=401)
+    assert Client(taken, renewed).json("GET", "/v1/models")["data"]
+    refused = subprocess.run([node.program, "http", "--remove-key", "--data-dir", node.data], stderr=subprocess.PIPE, text=True)
+    assert refused.returncode != 0 and "switch it off" in refused.stderr, refused
+    node.ask("set", "http", "off")
+    assert node.http() == {"address": None, "trouble": None}
+    assert not node.ask("http", "--remove-key")["has_key"] and not pathlib.Path(node.data, "http.key").exists()
+    try:
+        moved.ask("GET", "/health")
+        raise AssertionError("it still listens")
+    except ConnectionRefusedError:
+        pass
+    node.ask("set", "http", "on")
+    again = Client(taken, node.ask("http", "--show-key")["key"])
+    assert again.key not in (client.key, renewed) and again.json("GET", "/v1/models")["data"]
+    assert node.ask("status")["pid"] == pid
+
+
 def main():
     source, programs = map(pathlib.Path, sys.argv[1:3])
     program = str(programs.resolve() / "neuroshardd")
     with tempfile.TemporaryDirectory() as folder:
         text, data = f"{folder}/text.txt", f"{folder}/d"
         pathlib.Path(text).write_text((source / "LICENSE").read_text() * 4)
-        subprocess.run([program, "train", "--data-dir", data, "--text", text, "--steps", "12"], check=True,
-                       stdout=subprocess.DEVNULL)
-        node = subprocess.Popen([program, "run", "--data-dir", data, "--json", "--http", "on", "--http-port", "0",
-                                 "--contribute", "off"], stdout=subprocess.PIPE, text=True)
+        quietly = {"check": True, "stdout": subprocess.DEVNULL}
+        subprocess.run([program, "network", "create", "--name", "small", "--from", "solo", "--out", f"{folder}/small.json", *SHAPE], **quietly)
+        subprocess.run([program, "train", "--data-dir", data, "--profile", f"{folder}/small.json", "--text", text, "--steps", "12",
+                        "--precision", "fp32"], **quietly)
+        subprocess.run([program, "checkpoint", "export", "--data-dir", data, "--format", "huggingface", "--out", f"{folder}/hf"], **quietly)
+        for name, value in (("http", "on"), ("http_port", "0"), ("precision", "fp32")):
+            Node(program, data).ask("set", name, value)
+        node = subprocess.Popen([program, "run", "--data-dir", data, "--json", "--contribute", "off"], stdout=subprocess.PIPE,
+                                text=True)
         try:
             url = next(json.loads(line)["http"] for line in node.stdout if '"http"' in line)
             key = pathlib.Path(data, "http.key")
@@ -212,8 +363,10 @@ def main():
                 subprocess.run(sys.argv[3:], check=True, env=env)
                 return
             for check in (lambda: check_status(client), lambda: check_texts(client, model),
-                          lambda: check_scores(client, model), lambda: check_errors(client, model),
-                          lambda: check_disconnect(client, model), lambda: check_crowd(client)):
+                          lambda: check_scores(client, model), lambda: check_recorded(client, model),
+                          lambda: check_harness(client, model, f"{folder}/hf"), lambda: check_errors(client, model),
+                          lambda: check_disconnect(client, model), lambda: check_crowd(client),
+                          lambda: check_settings(client, Node(program, data))):
                 check()
         finally:
             node.send_signal(signal.SIGTERM)

@@ -1,9 +1,27 @@
-// npm's OpenAI client, unchanged, against a node: NS_URL, NS_KEY, NS_MODEL. Prints each check that held.
+// npm's OpenAI client, unchanged, against a node: NS_URL, NS_KEY, NS_MODEL. Prints each check that held. With NS_RECORD, a file,
+// keeps there what the client sent and what came back, without the key: tests/functional/openai_exchanges.json is such a file.
 import assert from "node:assert";
+import fs from "node:fs";
 import OpenAI from "openai";
 
 const model = process.env.NS_MODEL;
-const options = { baseURL: process.env.NS_URL, maxRetries: 0 };
+const exchanges = [];
+const kept = ["accept", "content-type", "user-agent"];
+let current = "";
+
+async function recorded(url, init) {
+  const answer = await fetch(url, init);
+  if (!process.env.NS_RECORD || current === "abort") return answer;
+  const sent = Object.entries(init.headers).filter(([name]) => kept.includes(name.toLowerCase()) || name.toLowerCase().startsWith("x-stainless"));
+  exchanges.push({
+    check: current, method: init.method.toUpperCase(), path: new URL(url).pathname, headers: Object.fromEntries(sent),
+    body: init.body ? JSON.parse(init.body) : null, status: answer.status, type: answer.headers.get("content-type"),
+    answer: await answer.clone().text(),
+  });
+  return answer;
+}
+
+const options = { baseURL: process.env.NS_URL, maxRetries: 0, fetch: recorded };
 const client = new OpenAI({ ...options, apiKey: process.env.NS_KEY });
 const prompt = "the license";
 const seed = 5;
@@ -84,6 +102,10 @@ const checks = {
 };
 
 for (const [name, check] of Object.entries(checks)) {
+  current = name;
   await check();
   console.log(`held: ${name}`);
 }
+// Long prompts say no more than short ones.
+const short = (one) => !Array.isArray(one.body?.prompt) || one.body.prompt.length < 100;
+if (process.env.NS_RECORD) fs.writeFileSync(process.env.NS_RECORD, JSON.stringify(exchanges.filter(short), null, 1) + "\n");

@@ -105,6 +105,12 @@ class Comparison:
             raise Broken("model_probe failed")
         return load(answer)
 
+    def over_http(self):
+        answer = self.run.folder / f"{self.name}-http.json"
+        if not self.run.part(f"http-{self.name}", ["python3", "-B", ROOT / "tests/long/http_scores.py", builds.NODE, self.directory, self.request, answer]).ok:
+            raise Broken(f"{self.name}: no scores over HTTP")
+        return load(answer)
+
     def theirs(self, kind):
         model, answer = self.run.folder / f"{self.name}-{kind}.gguf", self.run.folder / f"{self.name}-{kind}.json"
         exported = self.run.part(f"export-{self.name}-{kind}", [builds.NODE, "checkpoint", "export", "--data-dir", self.directory, "--format", "gguf",
@@ -130,6 +136,10 @@ def compare(run, name, directory, modules):
     worst = max(largest_difference(ours, theirs, "scores"), largest_difference(ours, theirs, "full"))
     run.claim(f"Log-probabilities of the exported GGUF (F32) in llama.cpp against ours, {name}", "≤ 1e-3", f"{worst:.1e}", worst <= 1e-3,
               sum(map(len, ours["scores"])) + sum(map(len, ours["full"])))
+    http = comparison.over_http()
+    worst = largest_difference(http, theirs, "scores")
+    run.claim(f"Scores over local HTTP as lm-eval-harness asks for them against llama.cpp's of the exported GGUF (F32), {name}", "≤ 1e-3", f"{worst:.1e}",
+              worst <= 1e-3, sum(map(len, http["scores"])))
     mine = perplexity(ours["scores"])
     for kind in ("f32", "f16", "bf16", "q8_0"):
         answer = theirs if kind == "f32" else comparison.theirs(kind)

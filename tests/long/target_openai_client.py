@@ -23,9 +23,11 @@ def openai_client(run):
     if subprocess.run(install, cwd=folder, check=False).returncode != 0:
         raise Broken(f"npm can't install {PACKAGE}")
     part = run.part("client", ["python3", "-B", ROOT / "tests/functional/local_http.py", ROOT, builds.BIN, "node",
-                               folder / "openai_client.mjs"], limit=600,
+                               folder / "openai_client.mjs"], limit=600, env={"NS_RECORD": str(folder / "exchanges.json")},
                     read=lambda output: {"held": sum(line.startswith("held: ") for line in output.splitlines())})
     held = part.figures.get("held", 0)
+    if held == CHECKS:
+        run.reasons.append(f"recorded: {folder / 'exchanges.json'}; CI replays tests/functional/openai_exchanges.json")
     run.figures = {"held": held, "package": PACKAGE}
     run.claim("npm's OpenAI client works unchanged over local HTTP", f"{CHECKS} of {CHECKS} checks hold", f"{held} of {CHECKS} hold",
               held == CHECKS, PACKAGE)

@@ -1,0 +1,54 @@
+"""The local HTTP server: slow and hostile clients, and its figures in Prometheus' own parser."""
+import builds
+import reading
+from facts import ROOT
+from registry import target
+from run import Broken
+
+HOSTILE = 1000
+SECONDS = 20
+ROUNDS = 5
+PARSER = "prometheus-client==0.21.1"
+
+
+def span(pairs, name, digits):
+    values = sorted(pair[name] for pair in pairs)
+    return f"{values[0]:.{digits}f} to {values[-1]:.{digits}f}"
+
+
+@target("http-floods", "1,000 slow or hostile clients of the local HTTP server of a node that trains, beside an honest one (five minutes)")
+def http_floods(run):
+    builds.build(run, "ci", targets=("neuroshardd", "neuroshard_network", "compute_cpu"))
+    part = run.part("floods", ["python3", "-B", ROOT / "tests/functional/http_floods.py", ROOT, builds.BIN, "--clients", HOSTILE, "--seconds", SECONDS,
+                               "--rounds", ROUNDS], reading.last_json, missed=(1,), limit=1200)
+    figures = part.figures
+    if not figures:
+        raise Broken("no figures")
+    run.figures = figures
+    n = f"{ROUNDS} pairs of {SECONDS} s in turn, attackers niced"
+    what = f"{HOSTILE:,} slow or hostile clients of the local HTTP server"
+    attack, control = figures["attack"], figures["control"]
+    run.claim(f"{what}: training tokens/s against the same load without packets", "≥ 0.85",
+              f"{figures['training_share']:.2f} ({span(attack, 'tokens_per_s', 0)} against {span(control, 'tokens_per_s', 0)})",
+              figures["training_share"] >= 0.85, n)
+    run.claim(f"{what}: first token of an honest client", "≤ 2 × as late",
+              f"{figures['first_token_ratio']:.2f} × ({span(attack, 'first_token_s', 3)} s against {span(control, 'first_token_s', 3)} s)",
+              figures["first_token_ratio"] <= 2, n)
+    run.claim(f"{what}: memory of the node", "≤ 48 MiB more", f"{figures['memory_more_mib']:.0f} MiB more", figures["memory_more_mib"] <= 48, n)
+    run.claim(f"{what}: honest requests refused", "0", f"{len(figures['refused'])} of {sum(side['answers'] for side in attack + control)}",
+              not figures["refused"], n)
+
+
+@target("http-metrics", "the figures of the local HTTP server in Prometheus' own parser for Python")
+def http_metrics(run):
+    builds.build(run, "ci", targets=("neuroshardd", "neuroshard_network", "compute_cpu"))
+    folder = run.folder / "parser"
+    if not (folder / "prometheus_client").exists():
+        install = run.part("pip", ["python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, PARSER])
+        if not install.ok:
+            raise Broken(f"pip can't install {PARSER}")
+    part = run.part("parse", ["python3", "-B", ROOT / "tests/functional/local_http.py", ROOT, builds.BIN, "python3", "-B",
+                              ROOT / "tests/long/parse_metrics.py"], reading.last_json, env={"PYTHONPATH": str(folder)}, limit=300)
+    run.figures = part.figures
+    run.claim("Prometheus' own parser reads all figures of /metrics", "all lines, names once, types known",
+              f"{part.figures.get('samples', 0)} samples of {part.figures.get('families', 0)} families", part.ok, PARSER)
