@@ -7,7 +7,7 @@ from run import Broken
 
 HOSTILE = 1000
 SECONDS = 20
-ROUNDS = 5
+ROUNDS = 3
 PARSER = "prometheus-client==0.21.1"
 
 
@@ -16,7 +16,7 @@ def span(pairs, name, digits):
     return f"{values[0]:.{digits}f} to {values[-1]:.{digits}f}"
 
 
-@target("http-floods", "1,000 slow or hostile clients of the local HTTP server of a node that trains, beside an honest one (five minutes)")
+@target("http-floods", "1,000 slow or hostile clients of the local HTTP server of a node that trains, beside an honest one (three minutes)")
 def http_floods(run):
     builds.build(run, "ci", targets=("neuroshardd", "neuroshard_network", "compute_cpu"))
     part = run.part("floods", ["python3", "-B", ROOT / "tests/functional/http_floods.py", ROOT, builds.BIN, "--clients", HOSTILE, "--seconds", SECONDS,
