@@ -59,7 +59,8 @@ class Server final : public ApiServer {
   void start(node::Node& node) override {
     state_.node = &node;
     state_.texts = std::make_unique<TextQueue>(
-        node, [gate = state_.gate](std::function<void()> task) { gate->post(std::move(task)); });
+        node, [gate = state_.gate](std::function<void()> task) { gate->post(std::move(task)); },
+        state_.options.limits.texts_running);
     accept();
     thread_ = make_thread_executor("ns-http", 1);
     static_cast<void>(thread_->post([this] { io_.run(); }));

@@ -20,6 +20,7 @@ struct ApiLimits {
   std::size_t connections = 128;
   // Of one address; beyond them 429.
   std::size_t client_connections = 96;
+  std::size_t texts_running = 12;              // at once; the node takes 16, and four are left to its person
   std::size_t client_texts = 32;               // requests for texts that wait or run
   std::uint64_t client_body_bytes = 4u << 20;  // of requests that are not answered yet
   std::uint64_t answer_bytes = 64u << 20;      // of one request, in memory

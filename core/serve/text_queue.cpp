@@ -5,7 +5,8 @@
 
 namespace neuroshard::serve {
 
-TextQueue::TextQueue(node::Node& node, Post post) : node_(node), post_(std::move(post)) {
+TextQueue::TextQueue(node::Node& node, Post post, std::size_t most_running)
+    : node_(node), post_(std::move(post)), most_running_(most_running) {
   subscription_ = node_.subscribe([this](const node::Event& event) {
     if (const auto* done = std::get_if<node::CommandDone>(&event))
       post_([this, outcome = *done] { on_done(outcome); });
@@ -33,7 +34,7 @@ void TextQueue::cancel(std::uint64_t ticket) {
 }
 
 void TextQueue::start_next() {
-  while (running_.size() < max_texts_running) {
+  while (running_.size() < most_running_) {
     const auto next = next_waiting();
     if (next == waiting_.end()) break;
     Text text = std::move(*next);
@@ -51,7 +52,7 @@ std::size_t TextQueue::running_of(const std::string& client) const {
 }
 
 std::deque<TextQueue::Text>::iterator TextQueue::next_waiting() {
-  const bool last_place = running_.size() + 1 == max_texts_running;
+  const bool last_place = running_.size() + 1 == most_running_;
   const auto order = [this](const Text& text) {
     const auto served = served_.find(text.client);
     return std::pair(running_of(text.client), served == served_.end() ? 0 : served->second);

@@ -18,7 +18,6 @@
 
 namespace neuroshard::serve {
 
-inline constexpr std::size_t max_texts_running = 12;  // a node takes 16: four are left to its person
 inline constexpr std::size_t max_texts_waiting = 64;
 
 class TextQueue {
@@ -30,8 +29,8 @@ class TextQueue {
     std::function<void(Expected<node::GenerateResult>)> on_done;  // once, the last call
   };
 
-  // The node outlives the queue.
-  TextQueue(node::Node& node, Post post);
+  // The node outlives the queue. most_running: texts that the node generates at once, at least 2.
+  TextQueue(node::Node& node, Post post, std::size_t most_running);
   TextQueue(const TextQueue&) = delete;
   TextQueue& operator=(const TextQueue&) = delete;
 
@@ -64,6 +63,7 @@ class TextQueue {
 
   node::Node& node_;
   const Post post_;
+  const std::size_t most_running_;
   std::deque<Text> waiting_;
   std::map<std::uint64_t, Text> running_;
   std::map<std::string, std::uint64_t> served_;  // the last ticket of each client that has texts here

@@ -20,6 +20,7 @@ using boost::asio::ip::tcp;
 
 namespace {
 
+constexpr std::size_t most_running = 3;
 constexpr auto moment = std::chrono::milliseconds(300);  // the limits of these servers
 constexpr auto patience = std::chrono::seconds(20);
 
@@ -119,6 +120,7 @@ void TestApiServer::listen(Duration request_limit) {
   options.limits.unsent_bytes = 1u << 16;
   options.limits.connections = 80;
   options.limits.client_connections = 60;
+  options.limits.texts_running = most_running;
   options.limits.client_texts = 8;
   options.limits.client_body_bytes = 1u << 20;
   options.limits.answer_bytes = 1u << 16;
@@ -174,7 +176,7 @@ void TestApiServer::a_reader_that_does_not_read_is_cut_off() {
 
 void TestApiServer::more_texts_than_can_wait_are_refused() {
   node_->hold_commands();
-  constexpr std::size_t runs = max_texts_running - 1, most = 8;  // of one client
+  constexpr std::size_t runs = most_running - 1, most = 8;  // of one client
   std::vector<std::unique_ptr<Client>> clients;
   for (std::size_t i = 0; i < most; ++i) {
     clients.push_back(std::make_unique<Client>(server_->port()));
@@ -201,16 +203,16 @@ void TestApiServer::one_clients_texts_leave_a_place_to_another() {
     greedy.push_back(std::make_unique<Client>(server_->port(), "127.0.0.2"));
     QVERIFY(greedy.back()->write(request(false)));
   }
-  QVERIFY(eventually([&] { return waiting() == 6 - (max_texts_running - 1); }));
+  QVERIFY(eventually([&] { return waiting() == 6 - (most_running - 1); }));
   Client modest(server_->port());
   QVERIFY(modest.write(request(false)));
-  QVERIFY(eventually([&] { return node_->commands().size() == max_texts_running; }));  // at once
+  QVERIFY(eventually([&] { return node_->commands().size() == most_running; }));  // at once
   // Its second text comes before those that wait for longer: it has one running, the greedy client two.
   Client second(server_->port());
   QVERIFY(second.write(post(R"({"model":"neuroshard-test","prompt":"modest"})")));
-  QVERIFY(eventually([&] { return waiting() == 6 - (max_texts_running - 1) + 1; }));
+  QVERIFY(eventually([&] { return waiting() == 6 - (most_running - 1) + 1; }));
   node_->finish(node_->held("generate"), node::CommandResult(node::GenerateResult{}));
-  QVERIFY(eventually([&] { return node_->commands().size() == max_texts_running + 1; }));
+  QVERIFY(eventually([&] { return node_->commands().size() == most_running + 1; }));
   QCOMPARE(node_->commands().back(), std::string("generate modest"));
 }
 

@@ -8,6 +8,10 @@
 using namespace neuroshard;  // NOLINT
 using namespace neuroshard::serve;
 
+namespace {
+constexpr std::size_t most_running = 3;
+}
+
 class TestTextQueue : public QObject {
   Q_OBJECT
  private Q_SLOTS:
@@ -16,7 +20,7 @@ class TestTextQueue : public QObject {
     node_ = std::make_unique<testing::FakeNode>();
     node_->hold_commands();
     queue_ = std::make_unique<TextQueue>(
-        *node_, [this](std::function<void()> task) { tasks_.push_back(std::move(task)); });
+        *node_, [this](std::function<void()> task) { tasks_.push_back(std::move(task)); }, most_running);
   }
   void cleanup() {
     queue_.reset();
@@ -26,11 +30,11 @@ class TestTextQueue : public QObject {
   void a_single_client_leaves_one_place() {
     for (int i = 0; i < 5; ++i) add("a", "a" + std::to_string(i));
     run();
-    QCOMPARE(queue_->running(), max_texts_running - 1);
-    QCOMPARE(queue_->waiting(), 5 - (max_texts_running - 1));
+    QCOMPARE(queue_->running(), most_running - 1);
+    QCOMPARE(queue_->waiting(), 5 - (most_running - 1));
     add("b", "b0");
     run();
-    QCOMPARE(queue_->running(), max_texts_running);
+    QCOMPARE(queue_->running(), most_running);
     QCOMPARE(node_->commands().back(), std::string("generate b0"));
   }
 
