@@ -24,7 +24,8 @@ MODELS = {
     "mixture": [*LONG, "--layers", 8, "--hidden", 512, "--experts", 8, "--experts-per-token", 2],
 }
 LEAST_PARAMETERS = 100_000_000
-SHARED = ["--layers", 6, "--hidden", 256, "--sequence", 256, "--batch-tokens", 2048]
+BATCH_TOKENS = 2048
+SHARED = ["--layers", 6, "--hidden", 256, "--sequence", 256, "--batch-tokens", BATCH_TOKENS]
 SHARES = (25, 75)  # percent
 SHARE_SECONDS = 40
 
@@ -134,7 +135,7 @@ def step_seconds(node, stop, found):
     while not stop.wait(1):
         last = node.training().get("last_step")
         if last and last.get("tokens_per_s"):
-            found[last["step"]] = last["tokens"] / last["tokens_per_s"]
+            found[last["step"]] = BATCH_TOKENS / last["tokens_per_s"]
 
 
 def share_of(run, directory, profile, share):
