@@ -1,4 +1,4 @@
-// What each client of the local HTTP server has under way, so that one client can't take what the others need. A
+// Counts what each client of the local HTTP server has under way, so that one client can't take what the others need. A
 // client is an address. Only requests with the right key get as far as a body or a text, so strangers have
 // connections at most.
 //

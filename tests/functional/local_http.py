@@ -177,7 +177,7 @@ def answer_shape(kind, text):
 
 
 def check_recorded(client, model):
-    """What npm's OpenAI client sends gets answers of the form that satisfied it (sh tests/long.sh openai-client)."""
+    """Recorded requests of npm's OpenAI client get answers of the form that satisfied it (sh tests/long.sh openai-client)."""
     exchanges = json.loads((HERE / "openai_exchanges.json").read_text())
     assert {one["check"] for one in exchanges} >= {"list", "complete", "chat", "stream", "chat_stream", "stop", "logprobs", "errors"}
     for one in exchanges:
@@ -293,7 +293,7 @@ class Node:
         return json.loads(done.stdout.splitlines()[0])
 
     def http(self, until=lambda http: True):
-        """What status says of the server, once it is as expected: a taken port is tried again within seconds."""
+        """The server's part of the status, once it is as expected: a taken port is tried again within seconds."""
         deadline = time.monotonic() + PATIENCE_S
         while not until(http := self.ask("status")["http"]):
             assert time.monotonic() < deadline, http

@@ -25,7 +25,8 @@ def http_floods(run):
     if not figures:
         raise Broken("no figures")
     run.figures = figures
-    n = f"{ROUNDS} pairs of {SECONDS} s in turn, attackers niced"
+    made = [side["connections"] for side in figures["attack"]]
+    n = f"{ROUNDS} pairs of {SECONDS} s in turn, attackers niced: {min(made):,} to {max(made):,} connections in each"
     what = f"{HOSTILE:,} slow or hostile clients of the local HTTP server"
     attack, control = figures["attack"], figures["control"]
     run.claim(f"{what}: training tokens/s against the same load without packets", "≥ 0.85",

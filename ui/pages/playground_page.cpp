@@ -213,7 +213,7 @@ void PlaygroundPage::ask_checkpoints() {
       });
 }
 
-// What is chosen stays chosen while it is there.
+// A chosen checkpoint stays chosen while it is there.
 void PlaygroundPage::take_checkpoints(const std::vector<node::CheckpointEntry>& entries) {
   if (busy()) return;
   for (QComboBox* box : {model_, second_}) {

@@ -52,7 +52,7 @@ bool only_the_processor_computes(const std::vector<node::SettingEntry>& entries)
   });
 }
 
-// What a search finds in a part that is no setting.
+// The words of a part that is no setting, for the search.
 QString texts_of(const QWidget* part) {
   QString texts;
   for (const QLabel* label : part->findChildren<QLabel*>()) texts += label->text() + u' ';

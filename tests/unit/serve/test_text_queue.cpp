@@ -1,4 +1,4 @@
-// Whose text is generated next, where several clients wait.
+// The order of texts where several clients wait.
 #include <QtTest>
 
 #include "core/serve/text_queue.h"

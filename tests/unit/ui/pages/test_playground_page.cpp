@@ -35,6 +35,7 @@ class TestPlaygroundPage : public QObject {
   void likely_tokens_are_listed();
   void two_checkpoints_answer_with_one_seed();
   void the_facts_name_who_answered();
+  void the_field_to_write_in_stays_in_view();
   void a_refusal_is_told();
   void enter_sends_and_shift_enter_does_not();
   void the_answer_can_be_copied();
@@ -266,6 +267,17 @@ void TestPlaygroundPage::the_facts_name_who_answered() {
   prompt()->setPlainText(QStringLiteral("B"));
   fixture_->click("send");
   QTRY_VERIFY(facts().contains(QStringLiteral("the computer that this window shows")));
+}
+
+// The controls are higher than a small window: they scroll by themselves.
+void TestPlaygroundPage::the_field_to_write_in_stays_in_view() {
+  start();
+  QVERIFY2(fixture_->page->minimumSizeHint().height() <= 480,
+           qPrintable(QString::number(fixture_->page->minimumSizeHint().height())));
+  fixture_->page->resize(760, 500);
+  QTRY_COMPARE(fixture_->page->height(), 500);
+  const QRect place(prompt()->mapTo(fixture_->page.get(), QPoint()), prompt()->size());
+  QVERIFY(fixture_->page->rect().contains(place));
 }
 
 void TestPlaygroundPage::a_refusal_is_told() {
