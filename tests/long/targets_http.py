@@ -6,7 +6,7 @@ from registry import target
 from run import Broken
 
 HOSTILE = 1000
-SECONDS = 20
+SECONDS = 15
 ROUNDS = 3
 PARSER = "prometheus-client==0.21.1"
 
@@ -20,7 +20,10 @@ def span(pairs, name, digits):
 def http_floods(run):
     builds.build(run, "ci", targets=("neuroshardd", "neuroshard_network", "compute_cpu"))
     part = run.part("floods", ["python3", "-B", ROOT / "tests/functional/http_floods.py", ROOT, builds.BIN, "--clients", HOSTILE, "--seconds", SECONDS,
-                               "--rounds", ROUNDS], reading.last_json, missed=(1,), limit=1200)
+                               "--rounds", ROUNDS], reading.last_json, limit=1200,
+                    judge=lambda status, output: {0: "passed", 1: "missed", 3: "inconclusive"}.get(status, "failed"))
+    if part.record["outcome"] == "inconclusive":
+        raise Broken("the machine is too busy for the attackers")
     figures = part.figures
     if not figures:
         raise Broken("no figures")
