@@ -70,7 +70,7 @@ class FakeNode : public FakeParts {
   std::vector<node::ExpertLoad> experts;
   node::DataView data;
   node::NetworkView network;
-  node::HttpKey http_key_now{"ns-0123456789abcdef", "/home/ada/.local/share/neuroshard/http.key"};
+  node::HttpKey http_key_now{"ns-0123456789abcdef", "/srv/neuroshard/http.key"};
   std::vector<bool> invited;  // with_vote of each query_invitation
   node::RoundsReport rounds;
   node::PrunePreview prune;  // the answer of query_prune; prune_checkpoints removes these
