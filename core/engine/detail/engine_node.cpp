@@ -73,10 +73,10 @@ class NoDecisions final : public node::MemberDecisions {
 
 EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineServices services,
                        EngineOptions options)
-    : directory_(std::move(directory)),
+    : EngineParts(options.decisions ? options.decisions : std::make_shared<NoDecisions>()),
+      directory_(std::move(directory)),
       services_(services),
       options_(std::move(options)),
-      decisions_(options_.decisions ? options_.decisions : std::make_shared<NoDecisions>()),
       core_(make_thread_executor("ns-core", core_queue)),
       arrivals_(std::make_shared<net::Mailbox>(*core_)),
       publisher_(services_.clock, {options_.rounds_view, options_.http_view, options_.network}),
@@ -317,10 +317,6 @@ Expected<void> EngineNode::test_reachability() {
     return make_error(ErrorCode::Unsupported, "this node is in no network, so it can't ask other nodes");
   options_.network->test_reachability();
   return {};
-}
-
-node::MemberDecisions& EngineNode::decisions() {
-  return *decisions_;
 }
 
 Expected<void> EngineNode::query_tokens(const std::string& text,

@@ -34,7 +34,19 @@
 
 namespace neuroshard::engine::detail {
 
-class EngineNode final : public Engine {
+// The part of the seam whose class comes from outside.
+class EngineParts : public Engine {
+ public:
+  node::MemberDecisions& decisions() final { return *decisions_; }
+
+ protected:
+  explicit EngineParts(std::shared_ptr<node::MemberDecisions> decisions) : decisions_(std::move(decisions)) {}
+
+ private:
+  const std::shared_ptr<node::MemberDecisions> decisions_;
+};
+
+class EngineNode final : public EngineParts {
  public:
   EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineServices services,
              EngineOptions options);
@@ -80,7 +92,6 @@ class EngineNode final : public Engine {
   Expected<void> query_invitation(bool with_vote, node::Reply<node::Invitation> reply) override;
   Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
-  node::MemberDecisions& decisions() override;
   node::Records& records() override { return records_; }
   Expected<void> query_tokens(const std::string& text,
                               node::Reply<std::vector<node::TokenPiece>> reply) override;
@@ -92,7 +103,6 @@ class EngineNode final : public Engine {
   const std::unique_ptr<config::DataDirectory> directory_;
   const EngineServices services_;
   const EngineOptions options_;
-  const std::shared_ptr<node::MemberDecisions> decisions_;
   // Owns the state below. Constructed before it; the destructor joins it before it destroys that state.
   std::unique_ptr<Executor> core_;
   const std::shared_ptr<net::Mailbox> arrivals_;
