@@ -1,5 +1,6 @@
 #include "ui/pages/evaluation_card.h"
 
+#include <QLabel>
 #include <QVBoxLayout>
 #include <map>
 
@@ -10,6 +11,7 @@ namespace neuroshard::ui {
 namespace {
 
 constexpr int chart_height = 240;
+constexpr int longest_name = 40;  // characters of a file's name
 
 PlotSeries make_series(const QString& name, int colour) {
   PlotSeries series;
@@ -37,12 +39,16 @@ QString cloze_text(const node::EvaluationEntry& entry) {
 }  // namespace
 
 EvaluationCard::EvaluationCard(const Theme& theme, QWidget* parent)
-    : QWidget(parent), panel_(new PlotPanel(theme, tr("Evaluations"), QStringLiteral("evaluations"), this)) {
+    : QWidget(parent),
+      panel_(new PlotPanel(theme, tr("Evaluations"), QStringLiteral("evaluations"), this)),
+      about_(make_paragraph({}, "muted")) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->addWidget(panel_);
   panel_->setObjectName(QStringLiteral("evaluations"));
   panel_->setMinimumHeight(chart_height);
+  panel_->set_caption(tr("bits per byte by step; less is better"));
+  panel_->body()->addWidget(about_);
   panel_->set_options({.format_y = [](double value) { return Format::significant(value, 4); }});
   hide();
 }
@@ -59,8 +65,9 @@ void EvaluationCard::show_entries(const std::vector<node::EvaluationEntry>& newe
     add_point(model, step, entry->model.bits_per_byte);
     add_point(baseline, step, entry->baseline.bits_per_byte);
   }
-  panel_->set_caption(tr("Bits per byte of %1 by step; less is better. %2")
-                          .arg(QString::fromStdString(newest.text), cloze_text(newest)));
+  about_->setText(
+      tr("Text: %1. %2")
+          .arg(Format::middle_elided(QString::fromStdString(newest.text), longest_name), cloze_text(newest)));
   const double last = static_cast<double>(by_step.rbegin()->first);
   panel_->plot()->view()->set_full({0, std::max(last, 1.0)});
   panel_->plot()->set_series({model, baseline});

@@ -6,6 +6,8 @@
 
 #include "core/node/records.h"
 
+class QLabel;
+
 namespace neuroshard::ui {
 
 class PlotPanel;
@@ -22,6 +24,7 @@ class EvaluationCard final : public QWidget {
 
  private:
   PlotPanel* panel_;
+  QLabel* about_;  // the text, and the cloze task of the newest result
 };
 
 }  // namespace neuroshard::ui

@@ -28,6 +28,7 @@ namespace {
 QScrollArea* scrolled(QWidget* side) {
   auto* area = new QScrollArea;
   area->setObjectName(QStringLiteral("playground_controls"));
+  area->setAccessibleName(PlaygroundPage::tr("Controls"));
   area->setFrameShape(QFrame::NoFrame);
   area->setWidgetResizable(true);
   area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
