@@ -1,4 +1,4 @@
-// What a node has recorded, as files and lists: part of the seam (node.h), with its rules about threads and errors.
+// The records of a node as files and lists: part of the seam (node.h), with its rules about threads and errors.
 #pragma once
 
 #include <cstddef>
