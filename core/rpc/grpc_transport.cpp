@@ -170,7 +170,7 @@ class Transport final : public GrpcTransport {
     if (shared_->is_shaped(remote.ip)) {
       shared_->watch.shaped(remote);
       const auto inner = shared_->shaper->add(descriptor, remote);
-      if (!inner.ok()) return;
+      if (!inner.ok()) return listener_->end(remote);  // the listener has a descriptor of it, too
       connection.fd = *inner;
     }
     acceptor_->HandleNewConnection(&connection);
