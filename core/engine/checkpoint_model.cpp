@@ -26,9 +26,8 @@ Expected<compute::StagePtr> open_checkpoint_model(storage::FileEnv& files, Logge
                                                   const checkpoint::Entry& entry,
                                                   const CheckpointModelOptions& options) {
   NS_RETURN_IF_ERROR(check(entry));
-  compute::ModuleOptions module;
-  module.threads = options.threads;
-  NS_ASSIGN_OR_RETURN(const compute::LoadedModule loaded, compute::load_module("cpu", module, logger));
+  NS_ASSIGN_OR_RETURN(const compute::LoadedModule loaded,
+                      compute::load_module("cpu", options.module, logger));
   compute::StageSpec spec;
   spec.shape = entry.manifest.architecture;
   spec.layer_count = spec.shape.layers;

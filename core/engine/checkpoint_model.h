@@ -15,12 +15,13 @@
 namespace neuroshard::engine {
 
 struct CheckpointModelOptions {
-  std::uint32_t threads = 0;  // 0: all that the process may use
+  // Its threads and precision; by default all threads, and fp32 for weights, activations and sums: then the results of
+  // two checkpoints compare, whatever precision trained them. Obeyed by the first model of a process.
+  compute::ModuleOptions module{};
   checkpoint::Progress progress{};
   CancelToken cancel{};
 };
 
-// Weights, activations and sums in fp32: the results of two checkpoints compare, whatever precision trained them.
 // Errors: Corrupt (damaged), InvalidArgument (a part of a model), Exhausted (before anything is allocated: the weights exceed
 // the memory that is free), Cancelled, those of the compute module.
 Expected<compute::StagePtr> open_checkpoint_model(storage::FileEnv& files, Logger& logger,

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/compute/sampling.h"
-#include "tests/support/probe_stage.h"
+#include "core/engine/checkpoint_model.h"
 
 using namespace neuroshard;
 using nlohmann::json;
@@ -147,11 +147,13 @@ class Probe {
 Expected<void> serve(const std::string& folder, const std::string& precision, unsigned threads) {
   const auto files = storage::make_posix_file_env();
   NS_ASSIGN_OR_RETURN(const checkpoint::Entry entry, checkpoint::open_folder(*files, folder));
-  compute::ModuleOptions options;
-  options.threads = threads;
-  precision.copy(options.precision, sizeof options.precision - 1);
-  options.precision[std::min(precision.size(), sizeof options.precision - 1)] = 0;
-  NS_ASSIGN_OR_RETURN(compute::StagePtr stage, testing::load_probe_stage(*files, entry, options));
+  engine::CheckpointModelOptions options;
+  compute::ModuleOptions& module = options.module;
+  module.threads = threads;
+  precision.copy(module.precision, sizeof module.precision - 1);
+  module.precision[std::min(precision.size(), sizeof module.precision - 1)] = 0;
+  NullLogger logger;
+  NS_ASSIGN_OR_RETURN(compute::StagePtr stage, engine::open_checkpoint_model(*files, logger, entry, options));
   const compute::ModelShape shape = entry.manifest.architecture;
   const std::uint64_t read = compute::active_parameter_count(shape) * (precision == "bf16" ? 2 : 4);
   std::cout << json{{"weight_bytes", read}, {"parameters", compute::model_parameter_count(shape)}}

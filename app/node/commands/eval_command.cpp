@@ -196,9 +196,10 @@ Expected<void> run_eval(const EvalFlags& flags, CommandContext& context) {
 
   ProgressLine progress(context.output, context.clock, "load");
   const auto show_progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
-  NS_ASSIGN_OR_RETURN(const compute::StagePtr stage,
-                      engine::open_checkpoint_model(context.files, context.logger, entry,
-                                                    {flags.threads, show_progress, context.stop}));
+  NS_ASSIGN_OR_RETURN(
+      const compute::StagePtr stage,
+      engine::open_checkpoint_model(context.files, context.logger, entry,
+                                    {{.threads = flags.threads}, show_progress, context.stop}));
   evaluation::Options options;
   options.window = entry.manifest.architecture.sequence;
   options.stride = flags.stride == 0 ? std::max(1u, options.window / 2) : flags.stride;
