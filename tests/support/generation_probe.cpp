@@ -56,12 +56,12 @@ class Probe {
     if (status.ok()) return {};
     return compute::to_error(status);
   }
-  // Ordinary tokens, no two prompts alike.
+  // No two prompts alike.
   std::vector<std::int32_t> tokens_of(std::uint32_t count, std::uint32_t number) const {
     Rng rng(number + 1);
     std::vector<std::int32_t> tokens;
     for (std::uint32_t i = 0; i < count; ++i)
-      tokens.push_back(static_cast<std::int32_t>(300 + rng.below(shape_.vocab - 400)));
+      tokens.push_back(static_cast<std::int32_t>(rng.below(shape_.vocab)));
     return tokens;
   }
   Expected<void> read_prompt(std::uint32_t count, std::uint32_t number, Text& text) {
