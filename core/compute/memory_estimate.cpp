@@ -16,7 +16,8 @@ constexpr std::uint64_t least_logits_rows = 32;
 constexpr std::uint64_t packed_rows = 32;
 constexpr std::uint64_t packed_columns = 64;
 constexpr std::uint64_t bf16_bytes = 2;
-constexpr std::uint64_t head_columns = 16;  // heads are padded to it (core/model/attention_shape.h)
+constexpr std::uint64_t reduction_blocks = 32;  // core/model/kernels.h
+constexpr std::uint64_t head_columns = 16;      // heads are padded to it (core/model/attention_shape.h)
 
 std::uint64_t activation_bytes(Precision precision) {
   return precision == Precision::Fp32 ? float_bytes : bf16_bytes;
@@ -121,6 +122,21 @@ std::uint64_t estimate_activation_bytes_per_sample(const ModelShape& shape, Prec
   const std::uint64_t ends = (std::uint64_t{shape.hidden} + 4) * float_bytes;
   return sequence *
          (shape.layers * kept_per_token(shape, precision) + ends + scratch_per_token(shape, precision));
+}
+
+std::uint64_t estimate_deferred_bytes(const StageSpec& spec, Precision precision, std::uint64_t tokens) {
+  const ModelShape& shape = spec.shape;
+  const Widths width(shape);
+  // Both factors of each weight's gradient (core/model/block.cpp, experts.cpp, router.cpp).
+  const std::uint64_t attention = 2 * width.hidden + 2 * width.query + 2 * width.key;
+  const std::uint64_t experts = 2 * shape.experts_per_token * width.hidden + 3 * width.chosen;
+  const std::uint64_t router = shape.experts > 1 ? shape.experts + width.hidden : 0;
+  std::uint64_t activations = spec.layer_count * (attention + experts + router);
+  if (spec.head) activations += width.hidden + shape.vocab;
+  const std::uint64_t exact = spec.embed ? width.hidden + 1 : 0;
+  const std::uint64_t norms = 2 * std::uint64_t{spec.layer_count} + (spec.head ? 1 : 0);
+  return tokens * (activations * activation_bytes(precision) + exact * float_bytes) +
+         norms * reduction_blocks * width.hidden * float_bytes;
 }
 
 std::uint64_t estimate_workspace_bytes(const ModelShape& shape, Precision precision, std::uint32_t sequence,

@@ -11,7 +11,7 @@
 namespace neuroshard::compute {
 
 // Raise on any change of module_abi.h, script.h, stage.h, slot.h or model_shape.h.
-inline constexpr std::uint32_t module_abi_version = 4;
+inline constexpr std::uint32_t module_abi_version = 5;
 inline constexpr char module_entry_name[] = "neuroshard_compute_module";
 
 // Services that the host lends the module for the duration of the entry's call.

@@ -111,7 +111,7 @@ at::Tensor block_extend(const BlockContext& context, const BlockWeights& weights
 }
 
 void block_backward(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
-                    BlockState& state, ResidualGradient& gradient) {
+                    BlockState& state, ResidualGradient& gradient, WeightGradients& gradients) {
   const Kernels& kernels = context.kernels();
   const Widths width = widths(context.shape);
   const std::int64_t tokens = gradient.sum.size(0);
@@ -120,16 +120,17 @@ void block_backward(const BlockContext& context, const BlockWeights& weights, co
     const at::Tensor normalised =
         rms_norm_again(context, weights.mixture_norm, state.a, state.mixture_inverse);
     mixture_backward(context.backend, weights.mixture, run.remote, context.router, normalised,
-                     gradient.rounded, state.mixture, upstream);
+                     gradient.rounded, state.mixture, upstream, gradients);
     state.mixture = MixtureState();
-    rms_norm_backward(context, weights.mixture_norm, state.a, state.mixture_inverse, upstream, gradient);
+    rms_norm_backward(context, weights.mixture_norm, state.a, state.mixture_inverse, upstream, gradient,
+                      gradients);
     state.a = at::Tensor();
   }
   at::Tensor gradient_qkv = make_activations(kernels, {tokens, width.all()});
   {
     at::Tensor gradient_attended = make_activations(kernels, {tokens, width.query});
     multiply(context.backend, gradient_attended, gradient.rounded, weights.out);
-    add_outer(context.backend, weights.out, gradient.rounded, state.attended);
+    add_outer(context.backend, weights.out, gradient.rounded, state.attended, gradients);
     char* q = static_cast<char*>(raw(gradient_qkv));
     const std::int64_t size = element_bytes(kernels);
     attention_backward(kernels, attention_shape(context.shape, run),
@@ -141,9 +142,10 @@ void block_backward(const BlockContext& context, const BlockWeights& weights, co
   }
   const at::Tensor normalised =
       rms_norm_again(context, weights.attention_norm, state.x, state.attention_inverse);
-  add_outer(context.backend, weights.qkv, gradient_qkv, normalised);
+  add_outer(context.backend, weights.qkv, gradient_qkv, normalised, gradients);
   multiply(context.backend, upstream, gradient_qkv, weights.qkv);
-  rms_norm_backward(context, weights.attention_norm, state.x, state.attention_inverse, upstream, gradient);
+  rms_norm_backward(context, weights.attention_norm, state.x, state.attention_inverse, upstream, gradient,
+                    gradients);
   state = BlockState();
 }
 

@@ -18,6 +18,7 @@
 #include "core/model/kernels.h"
 #include "core/model/kv_cache.h"
 #include "core/model/rms_norm.h"
+#include "core/model/weight_gradients.h"
 
 namespace neuroshard::model {
 
@@ -61,8 +62,9 @@ struct SessionRows {
 // of the caches stay. The rows of one product are all sessions' rows.
 at::Tensor block_extend(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
                         const at::Tensor& x, const std::vector<SessionRows>& sessions, std::size_t layer);
-// gradient: of y on entry, of x on return. Adds to the gradients of the weights. Destroys `state`.
+// gradient: of y on entry, of x on return. Adds to the gradients of the weights. Destroys `state`, apart from what
+// `gradients` keeps of it.
 void block_backward(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
-                    BlockState& state, ResidualGradient& gradient);
+                    BlockState& state, ResidualGradient& gradient, WeightGradients& gradients);
 
 }  // namespace neuroshard::model

@@ -51,7 +51,8 @@ void dense_forward(const Backend& backend, const MixtureWeights& weights, const 
 }
 
 void dense_backward(const Backend& backend, const MixtureWeights& weights, const at::Tensor& x,
-                    const at::Tensor& gradient_sum, MixtureState& state, at::Tensor& gradient_x) {
+                    const at::Tensor& gradient_sum, MixtureState& state, at::Tensor& gradient_x,
+                    WeightGradients& gradients) {
   ExpertBackward pass{&weights.experts.front(),
                       x,
                       state.gate_up,
@@ -61,7 +62,7 @@ void dense_backward(const Backend& backend, const MixtureWeights& weights, const
                       gradient_x,
                       make_floats({x.size(0)})};
   pass.row_weight.fill_(1.0);
-  experts_backward(backend, {pass});
+  experts_backward(backend, {pass}, gradients);
 }
 
 void remote_forward(const Kernels& kernels, const RemoteExperts& remote, std::size_t expert,
@@ -111,7 +112,8 @@ void experts_forward(const Backend& backend, const std::vector<ExpertForward>& p
   multiply_transposed(backend, out);
 }
 
-void experts_backward(const Backend& backend, const std::vector<ExpertBackward>& passes) {
+void experts_backward(const Backend& backend, const std::vector<ExpertBackward>& passes,
+                      WeightGradients& gradients) {
   std::vector<Product> in;
   std::vector<Product> out;
   std::vector<OuterProduct> outer;
@@ -127,7 +129,7 @@ void experts_backward(const Backend& backend, const std::vector<ExpertBackward>&
                                      pass.x.size(0), pass.activation.size(1),
                                      floats(pass.gradient_row_weight));
   }
-  add_outer(backend, outer);
+  add_outer(backend, std::move(outer), gradients);
   multiply(backend, out);
 }
 
@@ -164,9 +166,10 @@ void mixture_forward(const Backend& backend, const MixtureWeights& weights, cons
 
 void mixture_backward(const Backend& backend, const MixtureWeights& weights, const RemoteExperts& remote,
                       const compute::RouterOptions& options, const at::Tensor& x,
-                      const at::Tensor& gradient_sum, MixtureState& state, at::Tensor& gradient_x) {
+                      const at::Tensor& gradient_sum, MixtureState& state, at::Tensor& gradient_x,
+                      WeightGradients& gradients) {
   if (weights.dense() && weights.experts.front().held()) {
-    return dense_backward(backend, weights, x, gradient_sum, state, gradient_x);
+    return dense_backward(backend, weights, x, gradient_sum, state, gradient_x, gradients);
   }
   const Kernels& kernels = *backend.kernels;
   const Routing& routing = state.routing;
@@ -190,13 +193,14 @@ void mixture_backward(const Backend& backend, const MixtureWeights& weights, con
             remote_backward(kernels, remote, e, part(state.output), pass);
           }
         });
-    experts_backward(backend, passes);
+    experts_backward(backend, passes, gradients);
   }
   gradient_x.zero_();
   kernels.combine_rows(raw(gradient_sorted), ints(routing.position), nullptr, routing.chosen.size(1),
                        x.size(0), hidden, floats(gradient_x));
   if (weights.dense()) return;
-  route_backward(backend, routing, options, x, weights.router, floats(gradient_row_weight), gradient_x);
+  route_backward(backend, routing, options, x, weights.router, floats(gradient_row_weight), gradient_x,
+                 gradients);
 }
 
 }  // namespace neuroshard::model

@@ -17,6 +17,7 @@
 #include "core/model/backend.h"
 #include "core/model/router.h"
 #include "core/model/slot_state.h"
+#include "core/model/weight_gradients.h"
 
 namespace neuroshard::model {
 
@@ -48,8 +49,9 @@ struct ExpertBackward {
   at::Tensor gradient_x;           // [m,H], overwritten
   at::Tensor gradient_row_weight;  // [m] fp32, overwritten
 };
-// Adds to the gradients of the weights.
-void experts_backward(const Backend& backend, const std::vector<ExpertBackward>& passes);
+// Adds to the gradients of the weights. Whatever a pass names may be read until that is done, gradient_x excepted.
+void experts_backward(const Backend& backend, const std::vector<ExpertBackward>& passes,
+                      WeightGradients& gradients);
 
 // A provider's failure on its way to the boundary.
 class ProviderFailure : public std::runtime_error {
@@ -95,9 +97,11 @@ void mixture_forward(const Backend& backend, const MixtureWeights& weights, cons
                      float capacity_factor, const at::Tensor& x, at::Tensor& sum, MixtureState& state);
 
 // gradient_sum [N,H] activations; gradient_x [N,H], fp32, is overwritten; the gradients of the weights are
-// added to, router losses included.
+// added to, router losses included. x and gradient_sum must stay as they are until that is done. Remote experts
+// are asked at once: their holder adds to its own gradients then.
 void mixture_backward(const Backend& backend, const MixtureWeights& weights, const RemoteExperts& remote,
                       const compute::RouterOptions& options, const at::Tensor& x,
-                      const at::Tensor& gradient_sum, MixtureState& state, at::Tensor& gradient_x);
+                      const at::Tensor& gradient_sum, MixtureState& state, at::Tensor& gradient_x,
+                      WeightGradients& gradients);
 
 }  // namespace neuroshard::model

@@ -75,7 +75,8 @@ double head_forward(const BlockContext& context, const HeadWeights& weights, con
   return sum;
 }
 
-ResidualGradient head_backward(const BlockContext& context, const HeadWeights& weights, HeadState& state) {
+ResidualGradient head_backward(const BlockContext& context, const HeadWeights& weights, HeadState& state,
+                               WeightGradients& gradients) {
   const std::int64_t tokens = state.x.size(0);
   const std::int64_t vocab = weights.logits.value.size(0);
   const at::Tensor normalised = rms_norm_again(context, weights.norm, state.x, state.inverse);
@@ -83,23 +84,24 @@ ResidualGradient head_backward(const BlockContext& context, const HeadWeights& w
   const std::int64_t step = std::min(tokens, chunk_rows(vocab));
   {
     const bool same = context.kernels().element == Element::Float;
-    const at::Tensor logits = make_floats({step, vocab});
-    const at::Tensor gradients = same ? logits : make_activations(context.kernels(), {step, vocab});
+    const at::Tensor logit_gradients =
+        make_activations(context.kernels(), {gradients.later() ? tokens : step, vocab});
+    const at::Tensor logits = same ? logit_gradients : make_floats({step, vocab});
     for (std::int64_t first = 0; first < tokens; first += step) {
       const std::int64_t rows = std::min(step, tokens - first);
       const at::Tensor input = rows_of(normalised, first, rows);
-      at::Tensor chunk = rows_of(logits, 0, rows);
+      const at::Tensor gradient = rows_of(logit_gradients, gradients.later() ? first : 0, rows);
+      at::Tensor chunk = same ? gradient : rows_of(logits, 0, rows);
       at::Tensor output = rows_of(upstream, first, rows);
-      const at::Tensor gradient = rows_of(gradients, 0, rows);
       multiply_transposed(context.backend, chunk, input, weights.logits);
       context.kernels().cross_entropy_backward(floats(chunk), ints(state.target) + first,
                                                floats(state.log_sum) + first, rows, vocab, raw(gradient));
-      add_outer(context.backend, weights.logits, gradient, input);
+      add_outer(context.backend, weights.logits, gradient, input, gradients);
       multiply(context.backend, output, gradient, weights.logits);
     }
   }
   ResidualGradient gradient{make_zeros({tokens, state.x.size(1)}), at::Tensor()};
-  rms_norm_backward(context, weights.norm, state.x, state.inverse, upstream, gradient);
+  rms_norm_backward(context, weights.norm, state.x, state.inverse, upstream, gradient, gradients);
   state = HeadState();
   return gradient;
 }

@@ -1,5 +1,5 @@
 // The end of the model: final RMSNorm, logits = x·Wᵀ, next-token cross-entropy −log softmax(logits)[target].
-// Logits are made in chunks of rows and never all kept: the backward pass makes them again.
+// Logits are made in chunks of rows and not kept: the backward pass makes them again.
 //
 // Legend: N tokens, H hidden, V vocabulary.
 #pragma once
@@ -8,6 +8,7 @@
 
 #include "core/model/block.h"
 #include "core/model/rms_norm.h"
+#include "core/model/weight_gradients.h"
 
 namespace neuroshard::model {
 
@@ -26,8 +27,10 @@ struct HeadState {
 // Sum of the losses, in nats. Throws OutOfMemory.
 double head_forward(const BlockContext& context, const HeadWeights& weights, const at::Tensor& x,
                     const at::Tensor& target, HeadState& state);
-// Returns the gradient of x; adds to the gradients of the weights. Destroys `state`.
-ResidualGradient head_backward(const BlockContext& context, const HeadWeights& weights, HeadState& state);
+// Returns the gradient of x; adds to the gradients of the weights. Destroys `state`. When `gradients` keeps what it is
+// given, that is the gradient of all logits, [N,V] activations: making them once more would take longer.
+ResidualGradient head_backward(const BlockContext& context, const HeadWeights& weights, HeadState& state,
+                               WeightGradients& gradients);
 // logits [N,V]
 void head_logits(const BlockContext& context, const HeadWeights& weights, const at::Tensor& x, float* logits);
 // x after the final norm, [N,H]

@@ -75,11 +75,13 @@ struct Kernels {
   // y again from a kept inverse.
   void (*rms_norm_apply)(const float* x, const float* gain, const float* inverse, int64_t rows, int64_t width,
                          void* y);
-  // gradient_x adds, gradient_gain adds. scratch: [reduction_blocks, width].  narrowed, unless null:
-  // gradient_x after the addition, as activations, for the products that read it next.
+  // gradient_x adds. gain_blocks [reduction_blocks, width]: the gain's gradient in parts, for add_blocks.
+  // narrowed, unless null: gradient_x after the addition, as activations, for the products that read it next.
   void (*rms_norm_backward)(const float* gradient_y, const float* x, const float* gain, const float* inverse,
-                            int64_t rows, int64_t width, float* gradient_x, float* gradient_gain,
-                            float* scratch, void* narrowed);
+                            int64_t rows, int64_t width, float* gradient_x, float* gain_blocks,
+                            void* narrowed);
+  // Serial. sum [width] adds the rows of blocks [reduction_blocks, width], one after the other.
+  void (*add_blocks)(const float* blocks, int64_t width, float* sum);
 
   // Rotates `heads` adjacent heads of width `dim` at the start of each row of stride `stride`, in place. Row
   // r stands at position offset + r mod period. cosine, sine: [positions, dim/2]. direction +1 forward, -1

@@ -20,9 +20,7 @@ NeuroLlm::NeuroLlm(const compute::StageSpec& spec, const Backend& backend)
       trainable_(spec.trainable),
       provider_(spec.experts),
       blocks_(spec.layer_count),
-      load_(std::size_t{spec.layer_count} * spec.shape.experts),
-      step_load_(load_.size()),
-      bias_(load_.size()) {
+      balance_(spec.layer_count, spec.shape.experts, spec.router.bias_gamma) {
   if (spec.layer_count > 0) rope_.reserve(spec.shape.sequence);
   make_slots(spec);
 }
@@ -48,7 +46,7 @@ void NeuroLlm::make_slots(const compute::StageSpec& spec) {
     }
     block.mixture.choices = spec.shape.experts_per_token;
     block.mixture.width = spec.shape.ffn;
-    if (spec.router.bias_gamma > 0) block.mixture.bias = bias_.data() + std::size_t{index} * experts;
+    block.mixture.bias = balance_.bias_of(index);
     for (std::uint32_t expert = 0; expert < experts; ++expert) {
       const bool held =
           spec.expert_held == nullptr || spec.expert_held[std::size_t{index} * experts + expert] != 0;
@@ -97,22 +95,17 @@ at::Tensor NeuroLlm::run_blocks(const BlockRun& run, std::uint64_t id, at::Tenso
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     BlockState state;
     x = block_forward(context_, blocks_[i], run_of(run, i, id, keep != nullptr), x, state);
-    measure_router(i, state.mixture.routing, x.size(0), keep != nullptr, metrics);
-    if (keep != nullptr) keep->blocks.push_back(std::move(state));
+    const Routing& routing = state.mixture.routing;
+    if (context_.shape.experts > 1) {
+      const auto weight = static_cast<double>(x.size(0)) / static_cast<double>(blocks_.size());
+      metrics.balance_sum += weight * routing.balance;
+      metrics.z_sum += weight * routing.z;
+    }
+    if (keep == nullptr) continue;
+    if (context_.shape.experts > 1) balance_.add_load(i, routing.counts);
+    keep->blocks.push_back(std::move(state));
   }
   return x;
-}
-
-void NeuroLlm::measure_router(std::size_t block, const Routing& routing, std::int64_t tokens, bool training,
-                              compute::ForwardMetrics& metrics) {
-  if (context_.shape.experts == 1) return;
-  const auto weight = static_cast<double>(tokens) / static_cast<double>(blocks_.size());
-  metrics.balance_sum += weight * routing.balance;
-  metrics.z_sum += weight * routing.z;
-  if (!training) return;
-  for (std::size_t e = 0; e < routing.counts.size(); ++e) {
-    load_[block * context_.shape.experts + e] += static_cast<std::uint64_t>(routing.counts[e]);
-  }
 }
 
 namespace {
@@ -148,32 +141,44 @@ void NeuroLlm::forward(std::uint64_t id, const compute::MicroBatch& batch, float
   kept_.emplace(id, std::move(state));
 }
 
-void NeuroLlm::backward(std::uint64_t id, const float* gradient_output, float* gradient_input) {
-  const auto found = kept_.find(id);
-  MicroBatchState state = std::move(found->second);
-  kept_.erase(found);
+void NeuroLlm::backward_weights(std::uint64_t id) {
+  WeightGradients gradients = std::move(owed_.extract(id).mapped());
+  gradients.run();
+}
+
+void NeuroLlm::discard(std::uint64_t id) {
+  kept_.erase(id);
+  owed_.erase(id);
+}
+
+void NeuroLlm::backward(std::uint64_t id, const float* gradient_output, float* gradient_input,
+                        WeightGradients::When when) {
+  MicroBatchState state = std::move(kept_.extract(id).mapped());
+  WeightGradients gradients(when);
   const std::int64_t tokens = state.run.batch * state.run.sequence;
   const std::int64_t hidden = context_.shape.hidden;
   ResidualGradient gradient;
   if (has_head()) {
-    gradient = head_backward(context_, head_, state.head);
+    gradient = head_backward(context_, head_, state.head, gradients);
   } else {
     gradient.sum = copy_floats(gradient_output, {tokens, hidden});
     gradient.rounded = narrowed(context_.kernels(), gradient.sum);
   }
   for (std::size_t i = blocks_.size(); i-- > 0;) {
-    const std::vector<std::int64_t> counts = state.blocks[i].mixture.routing.counts;
-    block_backward(context_, blocks_[i], run_of(state.run, i, id, true), state.blocks[i], gradient);
-    for (std::size_t e = 0; e < counts.size(); ++e) {
-      step_load_[i * context_.shape.experts + e] += static_cast<std::uint64_t>(counts[e]);
-    }
+    gradients.add(
+        [this, i, counts = state.blocks[i].mixture.routing.counts] { balance_.add_step_load(i, counts); });
+    block_backward(context_, blocks_[i], run_of(state.run, i, id, true), state.blocks[i], gradient,
+                   gradients);
   }
   if (has_embed()) {
-    context_.kernels().scatter_add_rows(floats(gradient.sum), ints(state.tokens), tokens, hidden,
-                                        context_.shape.vocab, floats(embed_.gradient));
+    gradients.add([this, rows = gradient.sum, ids = state.tokens] {
+      context_.kernels().scatter_add_rows(floats(rows), ints(ids), rows.size(0), rows.size(1),
+                                          context_.shape.vocab, floats(embed_.gradient));
+    });
   } else {
     copy_to(gradient.sum, gradient_input);
   }
+  if (gradients.later()) owed_.emplace(id, std::move(gradients));
 }
 
 void NeuroLlm::evaluate(const compute::MicroBatch& batch, float* output, compute::ForwardMetrics& metrics) {
@@ -207,31 +212,15 @@ bool NeuroLlm::step(const compute::StepOptions& options, compute::StepMetrics& m
                   metrics)) {
     return false;
   }
-  if (context_.router.bias_gamma > 0) update_bias();
-  std::fill(step_load_.begin(), step_load_.end(), 0);
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) balance_.step(layer);
   return true;
-}
-
-// bias_e += gamma · sign(mean load − load_e)
-void NeuroLlm::update_bias() {
-  const std::size_t experts = context_.shape.experts;
-  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
-    const std::uint64_t* load = step_load_.data() + layer * experts;
-    std::uint64_t total = 0;
-    for (std::size_t e = 0; e < experts; ++e) total += load[e];
-    for (std::size_t e = 0; e < experts; ++e) {
-      const std::uint64_t scaled = load[e] * experts;
-      if (scaled < total) bias_[layer * experts + e] += context_.router.bias_gamma;
-      if (scaled > total) bias_[layer * experts + e] -= context_.router.bias_gamma;
-    }
-  }
 }
 
 void NeuroLlm::zero_gradients() {
   for (SlotState& slot : slots_) {
     if (slot.gradient.defined()) slot.gradient.zero_();
   }
-  std::fill(step_load_.begin(), step_load_.end(), 0);
+  balance_.drop_step_load();
 }
 
 void NeuroLlm::parameters_changed() {
@@ -268,12 +257,8 @@ void NeuroLlm::expert_backward(std::uint64_t call, const float* gradient_output,
                       wrap_floats(gradient_input, state.x.sizes()),
                       make_floats({tokens})};
   pass.row_weight.fill_(1.0);  // the asker has applied the router's weight
-  experts_backward(context_.backend, {pass});
-}
-
-void NeuroLlm::router_load(std::uint64_t* counts, bool reset) {
-  std::copy(load_.begin(), load_.end(), counts);
-  if (reset) std::fill(load_.begin(), load_.end(), 0);
+  WeightGradients gradients(WeightGradients::When::AtOnce);
+  experts_backward(context_.backend, {pass}, gradients);
 }
 
 void NeuroLlm::open_session(std::uint64_t session, std::int64_t capacity) {

@@ -10,7 +10,9 @@
 #include "core/model/block.h"
 #include "core/model/head.h"
 #include "core/model/kv_cache.h"
+#include "core/model/router_balance.h"
 #include "core/model/slot_state.h"
+#include "core/model/weight_gradients.h"
 
 namespace neuroshard::model {
 
@@ -29,6 +31,8 @@ class NeuroLlm {
   bool trainable() const { return trainable_; }
   std::vector<SlotState>& slots() { return slots_; }
   bool keeps(std::uint64_t id) const { return kept_.count(id) != 0; }
+  // By micro-batches between the halves of their backward pass.
+  const std::map<std::uint64_t, WeightGradients>& owed() const { return owed_; }
   bool keeps_expert_call(std::uint64_t call) const { return expert_calls_.count(call) != 0; }
   bool holds_expert(std::uint32_t layer, std::uint32_t expert) const;
   const KvCache* session(std::uint64_t id) const;
@@ -36,8 +40,11 @@ class NeuroLlm {
   // See compute::Stage for these; ids, sessions and sizes have been checked.
   void forward(std::uint64_t id, const compute::MicroBatch& batch, float* output,
                compute::ForwardMetrics& metrics);
-  void backward(std::uint64_t id, const float* gradient_output, float* gradient_input);
-  void discard(std::uint64_t id) { kept_.erase(id); }
+  // Later: the first half.
+  void backward(std::uint64_t id, const float* gradient_output, float* gradient_input,
+                WeightGradients::When when);
+  void backward_weights(std::uint64_t id);
+  void discard(std::uint64_t id);
   void evaluate(const compute::MicroBatch& batch, float* output, compute::ForwardMetrics& metrics);
   void logits(const compute::MicroBatch& batch, float* logits);
   bool step(const compute::StepOptions& options, compute::StepMetrics& metrics);
@@ -49,8 +56,7 @@ class NeuroLlm {
                       const float* input, float* output, bool keep);
   void expert_backward(std::uint64_t call, const float* gradient_output, float* gradient_input);
 
-  void router_load(std::uint64_t* counts, bool reset);
-  std::vector<float>& router_bias() { return bias_; }
+  RouterBalance& balance() { return balance_; }
 
   void open_session(std::uint64_t session, std::int64_t capacity);
   void extend_sessions(const std::vector<compute::SessionPart>& parts);
@@ -81,9 +87,6 @@ class NeuroLlm {
   // Blocks only; drops each block's state at once unless `keep`.
   at::Tensor run_blocks(const BlockRun& run, std::uint64_t id, at::Tensor x, MicroBatchState* keep,
                         compute::ForwardMetrics& metrics);
-  void measure_router(std::size_t block, const Routing& routing, std::int64_t tokens, bool training,
-                      compute::ForwardMetrics& metrics);
-  void update_bias();
 
   BlockContext context_;
   RopeTable rope_;
@@ -95,11 +98,10 @@ class NeuroLlm {
   std::vector<BlockWeights> blocks_;
   HeadWeights head_;
   std::map<std::uint64_t, MicroBatchState> kept_;
+  std::map<std::uint64_t, WeightGradients> owed_;
   std::map<std::uint64_t, ExpertCall> expert_calls_;
   std::map<std::uint64_t, KvCache> sessions_;
-  std::vector<std::uint64_t> load_;       // [layers,E], for router_load
-  std::vector<std::uint64_t> step_load_;  // [layers,E], since the last step, for the balancing bias
-  std::vector<float> bias_;               // [layers,E]
+  RouterBalance balance_;
 };
 
 }  // namespace neuroshard::model

@@ -86,8 +86,13 @@ void add_outer(const Backend& backend, const std::vector<OuterProduct>& products
   add_gradients(*backend.tiles, *backend.kernels, gradients);
 }
 
-void add_outer(const Backend& backend, const Weight& weight, const at::Tensor& a, const at::Tensor& b) {
-  add_outer(backend, {{weight.gradient, a, b}});
+void add_outer(const Backend& backend, std::vector<OuterProduct> products, WeightGradients& gradients) {
+  gradients.add([backend, products = std::move(products)] { add_outer(backend, products); });
+}
+
+void add_outer(const Backend& backend, const Weight& weight, const at::Tensor& a, const at::Tensor& b,
+               WeightGradients& gradients) {
+  add_outer(backend, {{weight.gradient, a, b}}, gradients);
 }
 
 void multiply_floats(at::Tensor& c, const at::Tensor& a, const at::Tensor& b) {

@@ -13,6 +13,7 @@
 
 #include "core/model/backend.h"
 #include "core/model/slot_state.h"
+#include "core/model/weight_gradients.h"
 
 namespace neuroshard::model {
 
@@ -37,7 +38,10 @@ struct OuterProduct {
   at::Tensor b;
 };
 void add_outer(const Backend& backend, const std::vector<OuterProduct>& products);
-void add_outer(const Backend& backend, const Weight& weight, const at::Tensor& a, const at::Tensor& b);
+// At once or later; a and b must stay as they are until then.
+void add_outer(const Backend& backend, std::vector<OuterProduct> products, WeightGradients& gradients);
+void add_outer(const Backend& backend, const Weight& weight, const at::Tensor& a, const at::Tensor& b,
+               WeightGradients& gradients);
 
 // c [m,n] = a [m,k] · b [k,n], fp32, through LibTorch.
 void multiply_floats(at::Tensor& c, const at::Tensor& a, const at::Tensor& b);

@@ -5,6 +5,7 @@
 
 #include "core/model/block_context.h"
 #include "core/model/slot_state.h"
+#include "core/model/weight_gradients.h"
 
 namespace neuroshard::model {
 
@@ -20,8 +21,10 @@ at::Tensor rms_norm(const BlockContext& context, const Weight& gain, const at::T
 // y once more, from the kept inverse.
 at::Tensor rms_norm_again(const BlockContext& context, const Weight& gain, const at::Tensor& x,
                           const at::Tensor& inverse);
-// Adds to the residual stream's gradient, of which it makes a new rounded copy, and to the gain's gradient.
+// Adds to the residual stream's gradient, of which it makes a new rounded copy, and to the gain's gradient. What
+// `gradients` keeps may have the old rounded one: it stays as it is.
 void rms_norm_backward(const BlockContext& context, const Weight& gain, const at::Tensor& x,
-                       const at::Tensor& inverse, const at::Tensor& gradient_y, ResidualGradient& gradient_x);
+                       const at::Tensor& inverse, const at::Tensor& gradient_y, ResidualGradient& gradient_x,
+                       WeightGradients& gradients);
 
 }  // namespace neuroshard::model

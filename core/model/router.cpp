@@ -133,7 +133,7 @@ Routing route_all(std::int64_t tokens) {
 
 void route_backward(const Backend& backend, const Routing& routing, const compute::RouterOptions& options,
                     const at::Tensor& x, const Weight& weight, const float* gradient_row_weight,
-                    at::Tensor& gradient_x) {
+                    at::Tensor& gradient_x, WeightGradients& gradients) {
   const std::int64_t tokens = x.size(0);
   const std::int64_t experts = weight.value.size(0);
   const std::int64_t choices = routing.chosen.size(1);
@@ -171,7 +171,7 @@ void route_backward(const Backend& backend, const Routing& routing, const comput
   const at::Tensor rounded = narrowed(*backend.kernels, gradient_logits);
   multiply(backend, through, rounded, weight);
   gradient_x.add_(through);
-  add_outer(backend, weight, rounded, x);
+  add_outer(backend, weight, rounded, x, gradients);
 }
 
 }  // namespace neuroshard::model

@@ -21,6 +21,7 @@
 #include "core/model/backend.h"
 #include "core/model/kernels.h"
 #include "core/model/slot_state.h"
+#include "core/model/weight_gradients.h"
 
 namespace neuroshard::model {
 
@@ -48,10 +49,10 @@ Routing route(const Backend& backend, const at::Tensor& x, const Weight& weight,
 // elsewhere.
 Routing route_all(std::int64_t tokens);
 
-// Adds to gradient_x [N,H], fp32, and to the weight's gradient.
+// Adds to gradient_x [N,H], fp32, and to the weight's gradient. x must stay as it is until that is done.
 // gradient_row_weight [M]: gradient of each sorted row's weight.
 void route_backward(const Backend& backend, const Routing& routing, const compute::RouterOptions& options,
                     const at::Tensor& x, const Weight& weight, const float* gradient_row_weight,
-                    at::Tensor& gradient_x);
+                    at::Tensor& gradient_x, WeightGradients& gradients);
 
 }  // namespace neuroshard::model

@@ -23,6 +23,9 @@ constexpr std::uint64_t max_rows = std::uint64_t{1} << 30;
 // than waking a second thread for each of them, above all on a machine that others use too.
 constexpr std::uint64_t least_parallel_parameters = 32u << 20;
 
+constexpr char weights_due[] =
+    "The weights' gradients of a micro-batch are due: call backward_weights for it or discard it before the "
+    "step.";
 constexpr char no_output[] = "A stage without the head needs room for its output activations.";
 
 Status bad(const char* text) {
@@ -164,7 +167,7 @@ Status StageBoundary::forward(std::uint64_t id, const compute::MicroBatch& batch
                               compute::ForwardMetrics* metrics) {
   return run([&] {
     if (!model_->trainable()) return bad("The stage was made for generation only.");
-    if (model_->keeps(id))
+    if (model_->keeps(id) || owes(id))
       return bad("This micro-batch is already in flight: run its backward pass or discard it first.");
     if (const Status status = check(batch, true); !status.ok()) return status;
     if (!model_->has_head() && output == nullptr) return bad(no_output);
@@ -173,15 +176,48 @@ Status StageBoundary::forward(std::uint64_t id, const compute::MicroBatch& batch
   });
 }
 
+Status StageBoundary::check_backward(std::uint64_t id, const float* gradient_output,
+                                     const float* gradient_input) const {
+  if (!model_->keeps(id)) {
+    return failure(ErrorCode::NotFound, owes(id)
+                                            ? "This micro-batch's gradient of its input is already computed; "
+                                              "its weights' gradients are due."
+                                            : "No forward pass of this micro-batch is kept.");
+  }
+  if (!model_->has_head() && gradient_output == nullptr)
+    return bad("A stage without the head needs the gradient of its output.");
+  if (!model_->has_embed() && gradient_input == nullptr)
+    return bad("A stage without the embedding needs room for the gradient of its input.");
+  return success();
+}
+
 Status StageBoundary::backward(std::uint64_t id, const float* gradient_output, float* gradient_input) {
   return run([&] {
-    if (!model_->keeps(id))
-      return failure(ErrorCode::NotFound, "No forward pass of this micro-batch is kept.");
-    if (!model_->has_head() && gradient_output == nullptr)
-      return bad("A stage without the head needs the gradient of its output.");
-    if (!model_->has_embed() && gradient_input == nullptr)
-      return bad("A stage without the embedding needs room for the gradient of its input.");
-    model_->backward(id, gradient_output, gradient_input);
+    if (const Status status = check_backward(id, gradient_output, gradient_input); !status.ok())
+      return status;
+    model_->backward(id, gradient_output, gradient_input, WeightGradients::When::AtOnce);
+    return success();
+  });
+}
+
+Status StageBoundary::backward_input(std::uint64_t id, const float* gradient_output, float* gradient_input) {
+  return run([&] {
+    if (const Status status = check_backward(id, gradient_output, gradient_input); !status.ok())
+      return status;
+    model_->backward(id, gradient_output, gradient_input, WeightGradients::When::Later);
+    return success();
+  });
+}
+
+Status StageBoundary::backward_weights(std::uint64_t id) {
+  return run([&] {
+    if (!owes(id)) {
+      return failure(ErrorCode::NotFound,
+                     model_->keeps(id)
+                         ? "The gradient of this micro-batch's input comes first: call backward_input."
+                         : "No weights' gradients of this micro-batch are due.");
+    }
+    model_->backward_weights(id);
     return success();
   });
 }
@@ -209,6 +245,7 @@ Status StageBoundary::step(const compute::StepOptions& options, compute::StepMet
   return run([&] {
     if (!model_->trainable()) return bad("The stage was made for generation only.");
     if (const Status status = check_step(options); !status.ok()) return status;
+    if (!model_->owed().empty()) return bad(weights_due);
     if (!model_->step(options, *metrics)) {
       return failure(
           ErrorCode::Corrupt,
@@ -250,12 +287,12 @@ Status StageBoundary::expert_backward(std::uint64_t call, const float* gradient_
 }
 
 void StageBoundary::router_bias(float* bias) const {
-  const std::vector<float>& own = model_->router_bias();
+  const std::vector<float>& own = model_->balance().biases();
   std::memcpy(bias, own.data(), own.size() * sizeof(float));
 }
 
 void StageBoundary::set_router_bias(const float* bias) {
-  std::vector<float>& own = model_->router_bias();
+  std::vector<float>& own = model_->balance().biases();
   std::memcpy(own.data(), bias, own.size() * sizeof(float));
 }
 

@@ -28,6 +28,9 @@ class StageBoundary final : public compute::Stage {
   compute::Status forward(std::uint64_t id, const compute::MicroBatch& batch, float* output,
                           compute::ForwardMetrics* metrics) override;
   compute::Status backward(std::uint64_t id, const float* gradient_output, float* gradient_input) override;
+  compute::Status backward_input(std::uint64_t id, const float* gradient_output,
+                                 float* gradient_input) override;
+  compute::Status backward_weights(std::uint64_t id) override;
   void discard(std::uint64_t id) override { model_->discard(id); }
   compute::Status evaluate(const compute::MicroBatch& batch, float* output,
                            compute::ForwardMetrics* metrics) override;
@@ -37,7 +40,7 @@ class StageBoundary final : public compute::Stage {
                                  std::uint64_t tokens, const float* input, float* output, bool keep) override;
   compute::Status expert_backward(std::uint64_t call, const float* gradient_output,
                                   float* gradient_input) override;
-  void router_load(std::uint64_t* counts, bool reset) override { model_->router_load(counts, reset); }
+  void router_load(std::uint64_t* counts, bool reset) override { model_->balance().load(counts, reset); }
   void router_bias(float* bias) const override;
   void set_router_bias(const float* bias) override;
   compute::Status open_session(std::uint64_t session, std::uint32_t capacity) override;
@@ -50,6 +53,9 @@ class StageBoundary final : public compute::Stage {
   const at::Tensor* buffer(std::uint32_t slot, compute::SlotBuffer which, compute::Status& status);
   compute::Status check(const compute::MicroBatch& batch, bool targets) const;
   compute::Status check(const compute::SessionPart& part) const;
+  bool owes(std::uint64_t id) const { return model_->owed().count(id) != 0; }
+  compute::Status check_backward(std::uint64_t id, const float* gradient_output,
+                                 const float* gradient_input) const;
   compute::Status check_scores(const compute::TokenScores& scores, std::uint32_t n) const;
   compute::Status check_tokens(const std::int32_t* tokens, std::uint64_t count, std::int32_t least) const;
   compute::Status run(const std::function<compute::Status()>& call) const {

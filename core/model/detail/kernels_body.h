@@ -17,6 +17,7 @@ extern const Kernels NS_KERNEL_TABLE = {
     rms_norm_forward,
     rms_norm_apply,
     rms_norm_backward,
+    add_blocks,
     rope,
     attention_forward,
     attention_backward,

@@ -35,12 +35,11 @@ void rms_norm_forward(const float* x, const float* gain, float epsilon, int64_t 
 }
 
 void rms_norm_backward(const float* gradient_y, const float* x, const float* gain, const float* inverse,
-                       int64_t rows, int64_t width, float* gradient_x, float* gradient_gain, float* scratch,
-                       void* narrowed) {
-  memset(scratch, 0, static_cast<size_t>(reduction_blocks * width) * sizeof(float));
+                       int64_t rows, int64_t width, float* gradient_x, float* gain_blocks, void* narrowed) {
+  memset(gain_blocks, 0, static_cast<size_t>(reduction_blocks * width) * sizeof(float));
 #pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t block = 0; block < reduction_blocks; ++block) {
-    float* partial = scratch + block * width;
+    float* partial = gain_blocks + block * width;
     for (int64_t r = block_start(block, rows); r < block_start(block + 1, rows); ++r) {
       const float* in = x + r * width;
       const float* upstream = gradient_y + r * width;
@@ -61,10 +60,13 @@ void rms_norm_backward(const float* gradient_y, const float* x, const float* gai
       for_vectors(width, [&](int64_t i, auto part) { store(copy + i, load(out + i, part), part); });
     }
   }
+}
+
+void add_blocks(const float* blocks, int64_t width, float* sum) {
   for (int64_t block = 0; block < reduction_blocks; ++block) {
-    const float* partial = scratch + block * width;
+    const float* partial = blocks + block * width;
 #pragma omp simd
-    for (int64_t i = 0; i < width; ++i) gradient_gain[i] += partial[i];
+    for (int64_t i = 0; i < width; ++i) sum[i] += partial[i];
   }
 }
 

@@ -85,8 +85,18 @@ class ToyStage final : public compute::Stage {
     if (!load_.empty()) load_.front() += metrics->tokens;
     return {};
   }
-  compute::Status backward(std::uint64_t id, const float*, float*) override {
-    const auto kept = kept_.extract(id);
+  compute::Status backward(std::uint64_t id, const float* gradient_output, float* gradient_input) override {
+    const compute::Status status = backward_input(id, gradient_output, gradient_input);
+    return status.ok() ? backward_weights(id) : status;
+  }
+  compute::Status backward_input(std::uint64_t id, const float*, float*) override {
+    auto kept = kept_.extract(id);
+    if (kept.empty()) return toy_failure(ErrorCode::NotFound, "no such micro-batch");
+    owed_.insert(std::move(kept));
+    return {};
+  }
+  compute::Status backward_weights(std::uint64_t id) override {
+    const auto kept = owed_.extract(id);
     if (kept.empty()) return toy_failure(ErrorCode::NotFound, "no such micro-batch");
     compute::MicroBatch batch;
     batch.batch = 1;
@@ -96,7 +106,10 @@ class ToyStage final : public compute::Stage {
     run(batch, true);
     return {};
   }
-  void discard(std::uint64_t id) override { kept_.erase(id); }
+  void discard(std::uint64_t id) override {
+    kept_.erase(id);
+    owed_.erase(id);
+  }
   compute::Status evaluate(const compute::MicroBatch& batch, float*,
                            compute::ForwardMetrics* metrics) override {
     *metrics = run(batch, false);
@@ -219,7 +232,7 @@ class ToyStage final : public compute::Stage {
   std::vector<Slot> slots_;
   std::uint64_t embed_ = 0, head_ = 0;
   std::set<std::uint64_t> sessions_;
-  std::map<std::uint64_t, Kept> kept_;
+  std::map<std::uint64_t, Kept> kept_, owed_;
   std::vector<std::uint64_t> load_;
   std::vector<float> bias_;
 };

@@ -115,6 +115,37 @@ class TestExperts : public QObject {
     }
   }
 
+  // The holder adds to its gradients in the first half.
+  void remote_experts_serve_a_backward_pass_in_halves() {
+    const ModelShape shape = small_shape(4);
+    const std::vector<std::uint8_t> held = {1, 0, 1, 1, 0, 0, 1, 1};
+    std::vector<std::vector<float>> own, holders;
+    for (const bool halves : {false, true}) {
+      const StagePtr holder = stage_of(*module_, whole_model(shape), 5);
+      HolderInProcess provider(*holder);
+      StageSpec spec = whole_model(shape);
+      spec.expert_held = held.data();
+      spec.experts = &provider;
+      const StagePtr stage = stage_of(*module_, spec, 5);
+      QVERIFY(holder != nullptr && stage != nullptr);
+      const Batch batch(shape, 2, 16, 20);
+      ForwardMetrics metrics;
+      NS_VERIFY_OK(stage->forward(1, batch.view, nullptr, &metrics));
+      if (halves) {
+        NS_VERIFY_OK(stage->backward_input(1, nullptr, nullptr));
+        holders.push_back(gradients(*holder));
+        NS_VERIFY_OK(stage->backward_weights(1));
+      } else {
+        NS_VERIFY_OK(stage->backward(1, nullptr, nullptr));
+      }
+      own.push_back(gradients(*stage));
+      holders.push_back(gradients(*holder));
+    }
+    QVERIFY(own[0] == own[1]);
+    QVERIFY(holders[0] == holders[1] && holders[0] == holders[2]);
+    QVERIFY(*std::max_element(holders[0].begin(), holders[0].end()) > 0);
+  }
+
   void evaluation_asks_the_holder_to_keep_nothing() {
     const ModelShape shape = small_shape(4);
     const StagePtr holder = stage_of(*module_, whole_model(shape));

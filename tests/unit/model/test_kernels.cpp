@@ -46,11 +46,12 @@ class TestKernels : public QObject {
       Floats inverse(static_cast<std::size_t>(rows));
       Floats gradient_x(x.size(), 0.5f);
       Floats gradient_gain(gain.size(), 0.25f);
-      Floats scratch(static_cast<std::size_t>(reduction_blocks * width), not_a_number);
+      Floats blocks(static_cast<std::size_t>(reduction_blocks * width), not_a_number);
       kernels.rms_norm_forward(x.data(), gain.data(), 1e-5f, rows, width, y.data(), inverse.data());
       kernels.rms_norm_apply(x.data(), gain.data(), inverse.data(), rows, width, again.data());
       kernels.rms_norm_backward(upstream.data(), x.data(), gain.data(), inverse.data(), rows, width,
-                                gradient_x.data(), gradient_gain.data(), scratch.data(), narrowed.data());
+                                gradient_x.data(), blocks.data(), narrowed.data());
+      kernels.add_blocks(blocks.data(), width, gradient_gain.data());
       QVERIFY(y.bytes() == again.bytes());
       std::vector<double> gain_sum(gain.size(), 0.25);
       std::vector<double> gain_terms(gain.size(), 0.25);
@@ -381,13 +382,14 @@ class TestKernels : public QObject {
     Activations gradient(kernels, upstream);
     Activations activation(kernels, count);
     Floats sums(static_cast<std::size_t>(count));
-    Floats scratch(static_cast<std::size_t>(reduction_blocks * width));
+    Floats blocks(static_cast<std::size_t>(reduction_blocks * width));
     Floats gain_gradient(gain.size());
     Floats per_row(static_cast<std::size_t>(4 * rows));
     AdamwState state(count);
     kernels.rms_norm_forward(x.data(), gain.data(), 1e-5f, rows, width, y.data(), per_row.data());
     kernels.rms_norm_backward(upstream.data(), x.data(), gain.data(), per_row.data(), rows, width,
-                              sums.data(), gain_gradient.data(), scratch.data(), narrowed.data());
+                              sums.data(), blocks.data(), narrowed.data());
+    kernels.add_blocks(blocks.data(), width, gain_gradient.data());
     kernels.combine_rows(y.data(), index.data(), nullptr, 1, rows, width, sums.data());
     kernels.scatter_add_rows(x.data(), index.data(), rows, width, rows, sums.data());
     kernels.cross_entropy_forward(x.data(), index.data(), rows, width, &per_row[77], &per_row[154]);

@@ -29,6 +29,7 @@ class FakeStage final : public compute::Stage {
   std::vector<std::string> calls;  // "forward 4", "backward", "step 20", "zero", "discard"
   std::vector<std::int32_t> seen;  // tokens of completed backward passes since the last zeroing, in order
   std::map<std::uint64_t, compute::MicroBatch> kept;
+  std::map<std::uint64_t, compute::MicroBatch> owed;  // between the halves of their backward pass
   double weight = 1.0;
   double gradient = 0.0;
   std::uint64_t steps = 0;
@@ -63,15 +64,27 @@ class FakeStage final : public compute::Stage {
     const compute::MicroBatch batch = found->second;
     if (batch.batch > fits) return failure(ErrorCode::Exhausted, "out of memory");
     kept.erase(found);
-    for (std::uint32_t i = 0; i < batch.batch * batch.sequence; ++i) {
-      seen.push_back(batch.tokens[i]);
-      if (batch.targets[i] >= 0) gradient += batch.targets[i];
-    }
+    add(batch);
+    return {};
+  }
+  compute::Status backward_input(std::uint64_t id, const float*, float*) override {
+    calls.push_back("backward input");
+    const auto found = kept.extract(id);
+    if (found.empty()) return failure(ErrorCode::NotFound, "no such micro-batch");
+    owed[id] = found.mapped();
+    return {};
+  }
+  compute::Status backward_weights(std::uint64_t id) override {
+    calls.push_back("backward weights");
+    const auto found = owed.extract(id);
+    if (found.empty()) return failure(ErrorCode::NotFound, "no such micro-batch");
+    add(found.mapped());
     return {};
   }
   void discard(std::uint64_t id) override {
     calls.push_back("discard");
     kept.erase(id);
+    owed.erase(id);
   }
   compute::Status evaluate(const compute::MicroBatch& batch, float*,
                            compute::ForwardMetrics* metrics) override {
@@ -112,6 +125,13 @@ class FakeStage final : public compute::Stage {
   compute::Status logits(const compute::MicroBatch&, float*) override { return {}; }
 
  private:
+  void add(const compute::MicroBatch& batch) {
+    for (std::uint32_t i = 0; i < batch.batch * batch.sequence; ++i) {
+      seen.push_back(batch.tokens[i]);
+      if (batch.targets[i] >= 0) gradient += batch.targets[i];
+    }
+  }
+
   static compute::ForwardMetrics measure(const compute::MicroBatch& batch) {
     compute::ForwardMetrics metrics;
     for (std::uint32_t i = 0; i < batch.batch * batch.sequence; ++i) {
