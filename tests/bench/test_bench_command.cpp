@@ -60,11 +60,11 @@ class TestBenchCommand : public QObject {
   void measures_computing() {
     if (!QFile::exists(qEnvironmentVariable("NS_BIN_DIR") + "/../lib/neuroshard/compute_cpu.so"))
       QSKIP("built without the compute module");
-    const Result result =
-        bench({"--rows", "nanogpt", "startup", "--precision", "fp32", "--seconds", "0", "--rounds", "1"});
+    const Result result = bench(
+        {"--rows", "nanogpt", "halves", "startup", "--precision", "fp32", "--seconds", "0", "--rounds", "1"});
     QVERIFY2(result.exit_code == 0, qPrintable(result.errors));
-    QCOMPARE(result.lines.size(), 3);
-    for (int i = 1; i <= 2; ++i) {
+    QCOMPARE(result.lines.size(), 4);
+    for (int i = 1; i <= 3; ++i) {
       QCOMPARE(result.lines[i]["contenders"].toArray().size(), 2);
       for (const QJsonValue& value : result.lines[i]["contenders"].toArray())
         QVERIFY(value.toObject()["ratio_median"].toDouble() > 0);
@@ -72,6 +72,9 @@ class TestBenchCommand : public QObject {
     const QJsonObject notes = result.lines[1]["notes"].toObject();
     QCOMPARE(notes["precision"].toString(), QString("fp32"));
     QVERIFY(notes["tokens_per_s"].toString().toDouble() > 0);
+    const QJsonObject halves = result.lines[2]["notes"].toObject();
+    QVERIFY(halves["time_of_first_half"].toString().toDouble() > 0);
+    QVERIFY(halves["time_of_both_halves"].toString().toDouble() > 0);
   }
 
   void lists_rows() {

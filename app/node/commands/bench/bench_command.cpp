@@ -28,6 +28,8 @@ constexpr BenchRow rows[] = {
     {"nanogpt", "training 0.8 M parameters, 4 layers of width 128", bench_nanogpt},
     {"dense25m", "training 25 M parameters, 8 layers of width 512", bench_dense25m},
     {"training", "training the model of the profile solo", bench_training},
+    {"halves", "the backward pass of 4 dense layers in two halves, beside the whole pass", bench_halves},
+    {"halves-solo", "the same with the model of the profile solo, ends and experts", bench_halves_of_solo},
     {"moe-layer", "a layer of 8 experts beside the dense layer of the same work", bench_moe_layer},
     {"optimizer", "AdamW and clipping of 25 M parameters", bench_optimizer},
     {"generation", "generating with 144 M parameters, one sequence", bench_generation},

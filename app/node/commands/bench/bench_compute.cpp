@@ -102,18 +102,36 @@ Expected<void> TrainingStep::initialise() {
   return {};
 }
 
-Expected<void> TrainingStep::forward_backward() {
+Expected<void> TrainingStep::forward() {
+  stage_->discard(id_++);
   compute::MicroBatch batch{sequences_, shape_.sequence, nullptr, nullptr, nullptr};
   compute::ForwardMetrics metrics;
   if (whole_) {
     batch.tokens = tokens_.data();
     batch.targets = targets_.data();
-    NS_RETURN_IF_ERROR(checked(stage_->forward(++id_, batch, nullptr, &metrics)));
-    return checked(stage_->backward(id_, nullptr, nullptr));
+    return checked(stage_->forward(id_, batch, nullptr, &metrics));
   }
   batch.input = input_.data();
-  NS_RETURN_IF_ERROR(checked(stage_->forward(++id_, batch, output_.data(), &metrics)));
-  return checked(stage_->backward(id_, upstream_.data(), gradient_.data()));
+  return checked(stage_->forward(id_, batch, output_.data(), &metrics));
+}
+
+Expected<void> TrainingStep::backward() {
+  return checked(whole_ ? stage_->backward(id_, nullptr, nullptr)
+                        : stage_->backward(id_, upstream_.data(), gradient_.data()));
+}
+
+Expected<void> TrainingStep::backward_input() {
+  return checked(whole_ ? stage_->backward_input(id_, nullptr, nullptr)
+                        : stage_->backward_input(id_, upstream_.data(), gradient_.data()));
+}
+
+Expected<void> TrainingStep::backward_weights() {
+  return checked(stage_->backward_weights(id_));
+}
+
+Expected<void> TrainingStep::forward_backward() {
+  NS_RETURN_IF_ERROR(forward());
+  return backward();
 }
 
 Expected<void> TrainingStep::update() {

@@ -38,6 +38,11 @@ class TrainingStep {
                                                       std::uint32_t sequences, bool whole);
 
   Expected<void> forward_backward();
+  // Its parts. A forward pass drops the micro-batch before, wherever that one is.
+  Expected<void> forward();
+  Expected<void> backward();
+  Expected<void> backward_input();
+  Expected<void> backward_weights();
   // The optimizer's step alone; it zeroes the gradients.
   Expected<void> update();
   // One step of one micro-batch: a lower bound, since real steps accumulate several.

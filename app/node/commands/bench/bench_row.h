@@ -76,6 +76,8 @@ Expected<BenchReport> bench_nanogpt(BenchContext& context);
 Expected<BenchReport> bench_dense25m(BenchContext& context);
 Expected<BenchReport> bench_training(BenchContext& context);
 Expected<BenchReport> bench_moe_layer(BenchContext& context);
+Expected<BenchReport> bench_halves(BenchContext& context);
+Expected<BenchReport> bench_halves_of_solo(BenchContext& context);
 Expected<BenchReport> bench_optimizer(BenchContext& context);
 Expected<BenchReport> bench_generation(BenchContext& context);
 Expected<BenchReport> bench_checkpoint(BenchContext& context);

@@ -54,7 +54,56 @@ Expected<BenchReport> measure(BenchContext& context, const Workload& workload) {
   return report;
 }
 
+// The halves of the backward pass beside the whole one. Every turn has a forward pass before it, untimed.
+Expected<BenchReport> measure_halves(BenchContext& context, const Workload& workload, bool whole) {
+  NS_ASSIGN_OR_RETURN(const compute::LoadedModule loaded, load_bench_module(context, context.precision));
+  NS_ASSIGN_OR_RETURN(const auto stage, TrainingStep::make(*loaded.module, workload.shape, workload.router,
+                                                           workload.sequences, whole));
+  const auto timed = [&](const char* name, const std::function<Expected<void>()>& work) {
+    return Contender{name,
+                     [&stage, work]() -> Expected<double> {
+                       NS_RETURN_IF_ERROR(work());
+                       return stage->tokens();
+                     },
+                     [&stage] {
+                       stage->zero_gradients();
+                       return stage->forward();
+                     }};
+  };
+  BenchReport report{{"tokens/s", 1}, {"tokens/s", 1}, {}, {}, {}};
+  NS_ASSIGN_OR_RETURN(report.result,
+                      run_interleaved(context.clock, timed("backward", [&] { return stage->backward(); }),
+                                      {timed("first half", [&] { return stage->backward_input(); }),
+                                       timed("both halves",
+                                             [&]() -> Expected<void> {
+                                               NS_RETURN_IF_ERROR(stage->backward_input());
+                                               return stage->backward_weights();
+                                             })},
+                                      context.rounds, context.stop));
+  const auto share_of_time = [&](std::size_t contender) {
+    return fmt::format("{:.3f}", 1 / report.result.contenders[contender].ratio_median);
+  };
+  report.notes = {{"time_of_first_half", share_of_time(0)},
+                  {"time_of_both_halves", share_of_time(1)},
+                  {"model", workload.model},
+                  {"micro_batch", fmt::format("{} x {}", workload.sequences, workload.shape.sequence)}};
+  add_compute_notes(loaded, report);
+  return report;
+}
+
 }  // namespace
+
+Expected<BenchReport> bench_halves(BenchContext& context) {
+  return measure_halves(context, {"4 layers of dense25m", bench_shape(4, 512, 8, 8, 1344, 512, 256), {}, 4},
+                        false);
+}
+
+Expected<BenchReport> bench_halves_of_solo(BenchContext& context) {
+  NS_ASSIGN_OR_RETURN(const config::NetworkProfile profile, config::builtin_profile("solo"));
+  return measure_halves(
+      context, {"solo", config::model_shape(profile.consensus), config::router_options(profile.consensus), 8},
+      true);
+}
 
 Expected<BenchReport> bench_gemm(BenchContext& context) {
   NS_ASSIGN_OR_RETURN(const compute::LoadedModule loaded, load_bench_module(context, "auto"));
