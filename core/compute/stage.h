@@ -66,8 +66,14 @@ struct StepOptions {
   std::uint64_t step = 0;     // 1-based, for AdamW's bias correction
 };
 
+// A slot that steps, with options of its own: slots of one stage may be at different steps.
+struct SlotStep {
+  std::uint32_t slot = 0;  // index
+  StepOptions options;
+};
+
 struct StepMetrics {
-  double gradient_norm = 0;  // of the whole stage after division by tokens, before clipping
+  double gradient_norm = 0;  // of all slots that stepped, after division by tokens, before clipping
   std::uint32_t clipped_slots = 0;
 };
 
@@ -171,6 +177,10 @@ class Stage {
   // Divides by tokens, clips per slot, applies AdamW, zeroes the gradients, updates balancing biases. Refused while a
   // micro-batch is between the halves of its backward pass.
   virtual Status step(const StepOptions& options, StepMetrics* metrics) = 0;
+  // The same for the named slots only, each at most once; gradients of the others stay. All of them or none: Corrupt,
+  // with nothing changed, when a gradient of any is not finite. step is the case of all slots with the same options.
+  // The balancing biases of a layer are updated when its Layer slot steps.
+  virtual Status step_slots(std::uint32_t count, const SlotStep* steps, StepMetrics* metrics) = 0;
   virtual void zero_gradients() = 0;
 
   // Local experts of this stage for somebody else's tokens: what an ExpertProvider calls at the holder.

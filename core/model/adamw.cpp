@@ -50,25 +50,29 @@ void step_slot(const Kernels& kernels, SlotState& slot, const compute::StepOptio
 
 }  // namespace
 
-bool adamw_step(const Kernels& kernels, std::vector<SlotState>& slots, std::uint64_t model_parameters,
-                const compute::StepOptions& options, compute::StepMetrics& metrics) {
-  const double mean = 1.0 / static_cast<double>(options.tokens);
-  std::vector<double> squares;
+bool adamw_step(const Kernels& kernels, std::vector<SlotState>& slots,
+                const std::vector<compute::SlotStep>& steps, std::uint64_t model_parameters,
+                compute::StepMetrics& metrics) {
+  std::vector<double> norms;  // after division by tokens
   double total = 0;
-  for (const SlotState& slot : slots) {
-    squares.push_back(kernels.sum_of_squares(floats(slot.gradient), slot.count()));
-    total += squares.back();
+  for (const compute::SlotStep& step : steps) {
+    const SlotState& slot = slots[step.slot];
+    const double squares = kernels.sum_of_squares(floats(slot.gradient), slot.count());
+    norms.push_back(std::sqrt(squares) * (1.0 / static_cast<double>(step.options.tokens)));
+    total += norms.back() * norms.back();
   }
   if (!std::isfinite(total)) return false;
   metrics = compute::StepMetrics();
-  metrics.gradient_norm = std::sqrt(total) * mean;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const double norm = std::sqrt(squares[i]) * mean;
-    const double limit = options.clip * std::sqrt(static_cast<double>(slots[i].count()) /
-                                                  static_cast<double>(model_parameters));
-    const bool clipped = options.clip > 0 && norm > limit;
+  metrics.gradient_norm = std::sqrt(total);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const compute::StepOptions& options = steps[i].options;
+    SlotState& slot = slots[steps[i].slot];
+    const double mean = 1.0 / static_cast<double>(options.tokens);
+    const double limit =
+        options.clip * std::sqrt(static_cast<double>(slot.count()) / static_cast<double>(model_parameters));
+    const bool clipped = options.clip > 0 && norms[i] > limit;
     metrics.clipped_slots += clipped ? 1 : 0;
-    step_slot(kernels, slots[i], options, clipped ? mean * limit / norm : mean);
+    step_slot(kernels, slot, options, clipped ? mean * limit / norms[i] : mean);
   }
   return true;
 }

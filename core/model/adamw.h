@@ -15,8 +15,9 @@
 
 namespace neuroshard::model {
 
-// Steps all slots. False, with nothing changed, if a gradient is not finite.
-bool adamw_step(const Kernels& kernels, std::vector<SlotState>& slots, std::uint64_t model_parameters,
-                const compute::StepOptions& options, compute::StepMetrics& metrics);
+// Steps the named slots. False, with nothing changed, if a gradient of any is not finite.
+bool adamw_step(const Kernels& kernels, std::vector<SlotState>& slots,
+                const std::vector<compute::SlotStep>& steps, std::uint64_t model_parameters,
+                compute::StepMetrics& metrics);
 
 }  // namespace neuroshard::model

@@ -207,12 +207,13 @@ void NeuroLlm::logits(const compute::MicroBatch& batch, float* logits) {
               logits);
 }
 
-bool NeuroLlm::step(const compute::StepOptions& options, compute::StepMetrics& metrics) {
-  if (!adamw_step(context_.kernels(), slots_, compute::model_parameter_count(context_.shape), options,
-                  metrics)) {
+bool NeuroLlm::step(const std::vector<compute::SlotStep>& steps, compute::StepMetrics& metrics) {
+  if (!adamw_step(context_.kernels(), slots_, steps, compute::model_parameter_count(context_.shape), metrics))
     return false;
+  for (const compute::SlotStep& step : steps) {
+    const SlotId id = slots_[step.slot].id;
+    if (id.kind == SlotKind::Layer) balance_.step(id.layer - first_layer_);
   }
-  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) balance_.step(layer);
   return true;
 }
 

@@ -47,7 +47,7 @@ class NeuroLlm {
   void discard(std::uint64_t id);
   void evaluate(const compute::MicroBatch& batch, float* output, compute::ForwardMetrics& metrics);
   void logits(const compute::MicroBatch& batch, float* logits);
-  bool step(const compute::StepOptions& options, compute::StepMetrics& metrics);
+  bool step(const std::vector<compute::SlotStep>& steps, compute::StepMetrics& metrics);
   void zero_gradients();
   void parameters_changed();  // in all slots
   void parameters_changed(std::size_t slot) { pack_slot(context_.kernels(), slots_[slot]); }

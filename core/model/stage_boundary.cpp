@@ -26,6 +26,7 @@ constexpr std::uint64_t least_parallel_parameters = 32u << 20;
 constexpr char weights_due[] =
     "The weights' gradients of a micro-batch are due: call backward_weights for it or discard it before the "
     "step.";
+constexpr char no_slot[] = "The stage has no such slot.";
 constexpr char no_output[] = "A stage without the head needs room for its output activations.";
 
 Status bad(const char* text) {
@@ -98,7 +99,7 @@ compute::SlotBuffers StageBoundary::slot(std::uint32_t index) {
 }
 
 const at::Tensor* StageBoundary::buffer(std::uint32_t slot, compute::SlotBuffer which, Status& status) {
-  status = bad("The stage has no such slot.");
+  status = bad(no_slot);
   if (slot >= model_->slots().size()) return nullptr;
   const SlotState& state = model_->slots()[slot];
   const at::Tensor* result = nullptr;
@@ -243,16 +244,37 @@ Status StageBoundary::logits(const compute::MicroBatch& batch, float* logits) {
 
 Status StageBoundary::step(const compute::StepOptions& options, compute::StepMetrics* metrics) {
   return run([&] {
-    if (!model_->trainable()) return bad("The stage was made for generation only.");
-    if (const Status status = check_step(options); !status.ok()) return status;
-    if (!model_->owed().empty()) return bad(weights_due);
-    if (!model_->step(options, *metrics)) {
-      return failure(
-          ErrorCode::Corrupt,
-          "The gradients are not finite; the step was not taken and the parameters are as before.");
-    }
-    return success();
+    std::vector<compute::SlotStep> all;
+    for (std::uint32_t i = 0; i < slot_count(); ++i) all.push_back({i, options});
+    return take(all, *metrics);
   });
+}
+
+Status StageBoundary::step_slots(std::uint32_t count, const compute::SlotStep* steps,
+                                 compute::StepMetrics* metrics) {
+  return run([&] { return take({steps, steps + count}, *metrics); });
+}
+
+Status StageBoundary::check_steps(const std::vector<compute::SlotStep>& steps) const {
+  if (!model_->trainable()) return bad("The stage was made for generation only.");
+  if (!model_->owed().empty()) return bad(weights_due);
+  if (steps.empty()) return bad("No slot is named for the step.");
+  std::set<std::uint32_t> slots;
+  for (const compute::SlotStep& step : steps) {
+    if (step.slot >= model_->slots().size()) return bad(no_slot);
+    if (!slots.insert(step.slot).second) return bad("A slot may be named once in a step.");
+    if (const Status status = check_step(step.options); !status.ok()) return status;
+  }
+  return success();
+}
+
+Status StageBoundary::take(const std::vector<compute::SlotStep>& steps, compute::StepMetrics& metrics) {
+  if (const Status status = check_steps(steps); !status.ok()) return status;
+  if (!model_->step(steps, metrics)) {
+    return failure(ErrorCode::Corrupt,
+                   "The gradients are not finite; the step was not taken and the parameters are as before.");
+  }
+  return success();
 }
 
 void StageBoundary::zero_gradients() {

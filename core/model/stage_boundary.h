@@ -35,6 +35,8 @@ class StageBoundary final : public compute::Stage {
   compute::Status evaluate(const compute::MicroBatch& batch, float* output,
                            compute::ForwardMetrics* metrics) override;
   compute::Status step(const compute::StepOptions& options, compute::StepMetrics* metrics) override;
+  compute::Status step_slots(std::uint32_t count, const compute::SlotStep* steps,
+                             compute::StepMetrics* metrics) override;
   void zero_gradients() override;
   compute::Status expert_forward(std::uint64_t call, std::uint32_t layer, std::uint32_t expert,
                                  std::uint64_t tokens, const float* input, float* output, bool keep) override;
@@ -57,6 +59,8 @@ class StageBoundary final : public compute::Stage {
   compute::Status check_backward(std::uint64_t id, const float* gradient_output,
                                  const float* gradient_input) const;
   compute::Status check_scores(const compute::TokenScores& scores, std::uint32_t n) const;
+  compute::Status take(const std::vector<compute::SlotStep>& steps, compute::StepMetrics& metrics);
+  compute::Status check_steps(const std::vector<compute::SlotStep>& steps) const;
   compute::Status check_tokens(const std::int32_t* tokens, std::uint64_t count, std::int32_t least) const;
   compute::Status run(const std::function<compute::Status()>& call) const {
     return guarded(threads_.load(), call);

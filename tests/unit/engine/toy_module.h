@@ -116,15 +116,26 @@ class ToyStage final : public compute::Stage {
     return {};
   }
   compute::Status step(const compute::StepOptions& options, compute::StepMetrics* metrics) override {
-    if (options.step == controls_.spoil_step) return toy_failure(ErrorCode::Corrupt, "not finite");
+    const compute::SlotStep learning[] = {{0, options},
+                                          {static_cast<std::uint32_t>(slots_.size() - 1), options}};
+    const compute::Status status = step_slots(2, learning, metrics);
+    // Something that only the checkpoint's extras can bring back.
+    if (status.ok() && gamma_ > 0) bias_.front() += gamma_;
+    return status;
+  }
+  compute::Status step_slots(std::uint32_t count, const compute::SlotStep* steps,
+                             compute::StepMetrics* metrics) override {
+    if (!owed_.empty()) return toy_failure(ErrorCode::InvalidArgument, "weights' gradients are due");
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (steps[i].options.step == controls_.spoil_step) return toy_failure(ErrorCode::Corrupt, "not finite");
+    }
     double squares = 0;
-    for (Slot* slot : {&slots_.front(), &slots_.back()}) {
-      for (std::size_t i = 0; i < slot->gradient.size(); ++i) update(*slot, i, options, squares);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      Slot& slot = slots_[steps[i].slot];
+      for (std::size_t at = 0; at < slot.gradient.size(); ++at) update(slot, at, steps[i].options, squares);
+      std::fill(slot.gradient.begin(), slot.gradient.end(), 0.0f);
     }
     metrics->gradient_norm = std::sqrt(squares);
-    // Something that only the checkpoint's extras can bring back.
-    if (gamma_ > 0) bias_.front() += gamma_;
-    zero_gradients();
     return {};
   }
   void zero_gradients() override {

@@ -99,12 +99,16 @@ class FakeStage final : public compute::Stage {
     if (spoil_gradient) {
       return failure(ErrorCode::Corrupt, "gradient is not finite");
     }
+    if (!owed.empty()) return failure(ErrorCode::InvalidArgument, "weights' gradients are due");
     metrics->gradient_norm = std::abs(gradient) / static_cast<double>(options.tokens);
     weight -= options.learning_rate * gradient / static_cast<double>(options.tokens);
     gradient = 0;
     seen.clear();
     ++steps;
     return {};
+  }
+  compute::Status step_slots(std::uint32_t, const compute::SlotStep*, compute::StepMetrics*) override {
+    return failure(ErrorCode::InvalidArgument, "the fake has no slots");
   }
   void zero_gradients() override {
     calls.push_back("zero");
