@@ -16,7 +16,15 @@ MethodTable::MethodTable(const Clock& clock, Conduct* conduct, const PeerRanks* 
 
 MethodTable::Registration MethodTable::add(const std::vector<Method>& methods, MethodLimits limits,
                                            Handler handler) {
-  const auto entry = std::make_shared<const Entry>(Entry{std::move(limits), std::move(handler)});
+  return add_entry(methods, {std::move(limits), std::move(handler), nullptr});
+}
+
+MethodTable::Registration MethodTable::add_stream(Method method, MethodLimits limits, StreamHandler handler) {
+  return add_entry({method}, {std::move(limits), nullptr, std::move(handler)});
+}
+
+MethodTable::Registration MethodTable::add_entry(const std::vector<Method>& methods, Entry with) {
+  const auto entry = std::make_shared<const Entry>(std::move(with));
   for (const Method method : methods) {
     const bool is_new = entries_->emplace(method, entry).second;
     NS_CHECK(is_new);
@@ -26,7 +34,7 @@ MethodTable::Registration MethodTable::add(const std::vector<Method>& methods, M
 
 void MethodTable::on_call(const Caller& from, Method method, Bytes request, Respond respond) {
   const auto found = entries_->find(method);
-  if (found == entries_->end())
+  if (found == entries_->end() || found->second->handler == nullptr)
     return respond(make_error(ErrorCode::Unsupported, "this node does not know that request"));
   const std::shared_ptr<const Entry> entry = found->second;  // the handler may end its registration
   const MethodLimits& limits = entry->limits;
@@ -49,8 +57,23 @@ void MethodTable::on_call(const Caller& from, Method method, Bytes request, Resp
   entry->handler(from, method, request, reply);
 }
 
-void MethodTable::on_stream(const Caller&, Method, std::shared_ptr<PeerStream> stream) {
-  stream->break_off(make_error(ErrorCode::Unsupported, "this node serves no streams yet"));
+void MethodTable::on_stream(const Caller& from, Method method, std::shared_ptr<PeerStream> stream) {
+  const auto found = entries_->find(method);
+  if (found == entries_->end() || found->second->stream_handler == nullptr)
+    return stream->break_off(make_error(ErrorCode::Unsupported, "this node does not know that stream"));
+  const std::shared_ptr<const Entry> entry = found->second;  // the handler may end its registration
+  const MethodLimits& limits = entry->limits;
+  const PeerRank rank = ranks_ == nullptr ? PeerRank::Stranger : ranks_->of(from.id);
+  const std::shared_ptr<RequestLimiter>& limiter =
+      rank == PeerRank::Stranger ? limits.of_strangers : limits.calls;
+  if (!limiter->admit(from, clock_.monotonic_now(), 0, rank)) {
+    if (conduct_ != nullptr) conduct_->fault(from, Fault::Flood);
+    return stream->break_off(make_error(ErrorCode::Exhausted, "too many streams; wait a second"));
+  }
+  if (limits.admit) {
+    if (const auto admitted = limits.admit(from); !admitted.ok()) return stream->break_off(admitted.error());
+  }
+  entry->stream_handler(from, std::move(stream));
 }
 
 MethodTable::Registration& MethodTable::Registration::operator=(Registration&& other) noexcept {

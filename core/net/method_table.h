@@ -10,6 +10,9 @@
 //   the handler                    what it replies        what it replies
 // The limiter counts the bytes of the answer, too.
 //
+// A stream passes the same checks when it is opened, and then belongs to its handler. A method is served as calls or as
+// streams, never as both. The transport bounds the number of open streams.
+//
 // Nothing is queued here: a call is answered or handed on at once. The transport bounds the number of open
 // calls, and the bytes that they hold, before they reach the table.
 //
@@ -66,6 +69,8 @@ class MethodTable final : public PeerService {
   using Handler =
       std::function<void(const Caller& from, Method method, ByteSpan request, const Reply& reply)>;
 
+  using StreamHandler = std::function<void(const Caller& from, std::shared_ptr<PeerStream> stream)>;
+
   class Registration;
 
   // All outlive the table. conduct: null where nobody counts faults. ranks: null where all callers are
@@ -75,16 +80,19 @@ class MethodTable final : public PeerService {
   // The methods are answered until the Registration ends. A handler may end its own while it runs.
   [[nodiscard]] Registration add(const std::vector<Method>& methods, MethodLimits limits, Handler handler);
 
+  [[nodiscard]] Registration add_stream(Method method, MethodLimits limits, StreamHandler handler);
+
   void on_call(const Caller& from, Method method, Bytes request, Respond respond) override;
-  // No method is served as a stream: Unsupported.
   void on_stream(const Caller& from, Method method, std::shared_ptr<PeerStream> stream) override;
 
  private:
   struct Entry {
     MethodLimits limits;
-    Handler handler;
+    Handler handler;               // null: the method is served as streams
+    StreamHandler stream_handler;  // null: as calls
   };
   using Entries = std::unordered_map<Method, std::shared_ptr<const Entry>>;
+  Registration add_entry(const std::vector<Method>& methods, Entry entry);
 
   const Clock& clock_;
   Conduct* const conduct_;

@@ -39,6 +39,7 @@ enum class Method : std::uint16_t {
   ContentNamed = 64,  // core/exchange/messages.h
   ContentPieces = 65,
   ContentPiece = 66,
+  PipelineSession = 72,  // a stream; core/pipeline/messages.h
 };
 
 // A claimed address of the peer with this id. Dialling it proves the id.

@@ -63,6 +63,7 @@ class Member final : public net::PeerService {
   void set_members(std::function<bool(const net::NodeId&)> is_member);
   // Calls over the connections of the pool.
   net::PeerCaller& caller() { return pool_; }
+  net::PeerPool& pool() { return pool_; }  // for streams
   // Where others dial the node, by its record; nothing: unknown, or nobody can dial it.
   std::optional<net::Contact> find(const net::NodeId& id) const;
   // Nodes that can be called, at most `most`, of many address groups: those that were reached before others.

@@ -1,11 +1,14 @@
 // The table of methods: which check answers a call, what conduct learns, and when methods end.
 #include <QtTest>
 
+#include "core/net/local_stream.h"
 #include "core/net/method_table.h"
+#include "tests/support/pump_executor.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
+using neuroshard::testing::PumpExecutor;
 
 namespace {
 
@@ -64,6 +67,7 @@ class TestMethodTable : public QObject {
   void an_answer_may_come_later();
   void a_handler_may_end_its_own_registration();
   void a_registration_may_outlive_the_table();
+  void streams_pass_the_same_checks();
 };
 
 void TestMethodTable::each_method_has_its_handler() {
@@ -231,6 +235,48 @@ void TestMethodTable::a_registration_may_outlive_the_table() {
     kept = table.add({Method::Ping}, wide(), Node::says("ping"));
   }
   kept.end();
+}
+
+// A stream has a limiter, is admitted or not, and then is its handler's. Its method takes no calls.
+void TestMethodTable::streams_pass_the_same_checks() {
+  Node node;
+  PumpExecutor executor;
+  std::vector<std::shared_ptr<PeerStream>> taken;
+  MethodLimits limits(std::make_shared<RequestLimiter>(RequestLimits{1, 2, 16, 4}, false, 1));
+  limits.admit = [](const Caller& from) -> Expected<void> {
+    if (from.id[0] != 9) return {};
+    return make_error(ErrorCode::Denied, "not you");
+  };
+  auto registered = node.table.add_stream(Method::PipelineSession, limits,
+                                          [&](const Caller& from, std::shared_ptr<PeerStream> stream) {
+                                            QCOMPARE(from.id[0], std::uint8_t{1});
+                                            taken.push_back(std::move(stream));
+                                          });
+  // What a caller hears of its stream; nothing: the stream is open.
+  const auto open = [&](std::uint8_t who, Method method) -> std::string {
+    auto [here, there] = make_local_stream(executor);
+    std::string heard;
+    here->read([&heard](const Expected<std::optional<ByteChain>>& read) {
+      if (!read.ok()) heard = read.error().message;
+    });
+    node.table.on_stream(Node::caller(who), method, std::move(there));
+    executor.run_for(std::chrono::milliseconds(5));
+    const std::string result = heard;
+    here->break_off(make_error(ErrorCode::Cancelled, "over"));
+    executor.run_for(std::chrono::milliseconds(5));
+    return result;
+  };
+  QCOMPARE(open(9, Method::PipelineSession), std::string("not you"));
+  QCOMPARE(open(1, Method::PipelineSession), std::string());
+  QCOMPARE(open(1, Method::PipelineSession), std::string());
+  QCOMPARE(taken.size(), std::size_t{2});
+  QCOMPARE(open(1, Method::PipelineSession), std::string("too many streams; wait a second"));
+  QCOMPARE(open(1, Method::Ping), std::string("this node does not know that stream"));
+  node.call(1, Method::PipelineSession);
+  QCOMPARE(node.code, ErrorCode::Unsupported);
+  registered.end();
+  node.clock.advance(std::chrono::hours(1));
+  QCOMPARE(open(1, Method::PipelineSession), std::string("this node does not know that stream"));
 }
 
 NS_TEST(TestMethodTable)
