@@ -37,6 +37,7 @@ enum class Purpose : std::uint8_t {
   ChainHeartbeat = 40,  // core/chain/messages.h
   ChainVoucherUse = 41,
   ChainRevocation = 42,  // core/chain/statements.h, by a wallet key
+  PipelineRoute = 48,    // core/pipeline/route.h
 };
 
 // Holds a secret seed; wiped on destruction. Movable only.  Threads: sign() from any.

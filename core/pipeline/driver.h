@@ -1,0 +1,78 @@
+// The end of a session that has the data: it sends micro-batches through the stages of a route, hears their losses,
+// and leads the session around a stage that is lost. It has no weights.
+//
+// Errors: a stage that does not answer is replaced by another holder of the same layers, and the micro-batches
+// without a result are sent again. Without another holder the driver asks again, every `retry`. Only close() ends a
+// session. Threads: the executor's, all members and all calls back.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "core/pipeline/next_hop.h"
+
+namespace neuroshard::pipeline {
+
+struct MicroBatchText {
+  std::uint32_t sequences = 0;
+  std::vector<std::int32_t> tokens, targets;  // [sequences, length]; a target of −1: no loss there
+};
+
+struct DriverEvents {
+  // The next micro-batch, when there is room for one; nothing: ask again after wake().
+  std::function<std::optional<MicroBatchText>()> next;
+  // In the order in which they finish. The sums are those of the whole model.
+  std::function<void(std::uint64_t index, const Sums& sums)> finished;
+  // Another holder of the range, or the same node again: `lost` is the one that does not answer. Nothing: none is
+  // known now.
+  std::function<std::optional<net::NodeId>(const StageRange& range, const net::NodeId& lost)> replace;
+  // For the log and the pages. Null: nobody listens.
+  std::function<void(const Lost&)> lost;
+};
+
+class Driver {
+ public:
+  // route: with everything but driver, revision and signature; checked. key outlives the driver.
+  Driver(const Surroundings& surroundings, const crypto::KeyPair& key, Bytes network, Route route,
+         DriverEvents events, Duration retry = std::chrono::milliseconds(500));
+
+  void start();
+  void wake();  // next() has something again
+  // The stages forget the session once they have heard it.
+  void close();
+
+  const Route& route() const { return route_; }
+  std::size_t unfinished() const { return hop_.unanswered(); }
+  std::uint64_t finished() const { return finished_; }
+  std::uint64_t replaced() const { return replaced_; }  // hops
+
+ private:
+  void pump();
+  std::uint64_t oldest_unfinished() const;
+  void result(const Result& result);
+  void lost(const Lost& lost);
+  void lead_around(const Lost& lost);
+
+  const crypto::KeyPair& key_;
+  const Bytes network_;
+  const DriverEvents events_;
+  const Duration retry_;
+  Executor& executor_;
+  const Clock& clock_;
+  ExchangeLog& exchanges_;
+  Route route_;
+  NextHop hop_;
+  std::uint64_t next_index_ = 0, finished_ = 0, replaced_ = 0;
+  std::set<std::uint64_t> unfinished_;  // by index
+  bool started_ = false, closed_ = false;
+  // By position.
+  std::map<std::uint8_t, MonotonicTime> replaced_at_;
+  std::map<std::uint8_t, std::unique_ptr<TimerHandle>> retries_;
+};
+
+}  // namespace neuroshard::pipeline

@@ -1,0 +1,131 @@
+#include "core/pipeline/messages.h"
+
+#include <bit>
+#include <cmath>
+
+#include "core/base/byte_reader.h"
+
+namespace neuroshard::pipeline {
+namespace {
+
+void append_double(Bytes& bytes, double value) {
+  append_le(bytes, std::bit_cast<std::uint64_t>(value));
+}
+
+double read_double(ByteReader& reader) {
+  const auto value = std::bit_cast<double>(reader.number<std::uint64_t>());
+  if (!std::isfinite(value)) reader.fail();
+  return value;
+}
+
+struct Writer {
+  Bytes& bytes;
+  void operator()(const Alive&) const {}
+  void operator()(const Follow& follow) const {
+    const Bytes route = encode_route(follow.route);
+    bytes.insert(bytes.end(), route.begin(), route.end());
+  }
+  void operator()(const Work& work) const {
+    append_le(bytes, work.index);
+    append_le(bytes, work.finished_below);
+    append_le(bytes, work.sequences);
+  }
+  void operator()(const Close& close) const { append_le(bytes, close.finished_below); }
+  void operator()(const Result& result) const {
+    append_le(bytes, result.index);
+    append_le(bytes, result.sums.tokens);
+    append_le(bytes, result.sums.target_tokens);
+    append_double(bytes, result.sums.loss);
+    append_double(bytes, result.sums.balance);
+    append_double(bytes, result.sums.z);
+  }
+  void operator()(const Lost& lost) const {
+    append_le(bytes, lost.position);
+    append_array(bytes, lost.node);
+    const std::string_view text = std::string_view(lost.what).substr(0, max_lost_text);
+    bytes.insert(bytes.end(), text.begin(), text.end());
+  }
+};
+
+Work read_work(ByteReader& reader) {
+  Work work;
+  work.index = reader.number<std::uint64_t>();
+  work.finished_below = reader.number<std::uint64_t>();
+  work.sequences = reader.number<std::uint32_t>();
+  if (work.sequences == 0 || work.finished_below > work.index) reader.fail();
+  return work;
+}
+
+Result read_result(ByteReader& reader) {
+  Result result;
+  result.index = reader.number<std::uint64_t>();
+  result.sums.tokens = reader.number<std::uint64_t>();
+  result.sums.target_tokens = reader.number<std::uint64_t>();
+  result.sums.loss = read_double(reader);
+  result.sums.balance = read_double(reader);
+  result.sums.z = read_double(reader);
+  if (result.sums.target_tokens > result.sums.tokens) reader.fail();
+  return result;
+}
+
+Lost read_lost(ByteReader& reader) {
+  Lost lost;
+  lost.position = reader.number<std::uint8_t>();
+  lost.node = reader.array<net::NodeId>();
+  const ByteSpan text = reader.rest();
+  if (lost.position >= max_hops || text.size() > max_lost_text) reader.fail();
+  lost.what.assign(text.begin(), text.end());
+  return lost;
+}
+
+}  // namespace
+
+Bytes encode_message(const Message& message) {
+  Bytes bytes;
+  append_le<std::uint8_t>(bytes, static_cast<std::uint8_t>(message.index()));
+  std::visit(Writer{bytes}, message);
+  return bytes;
+}
+
+Expected<Message> decode_message(ByteSpan bytes) {
+  ByteReader reader(bytes);
+  const auto kind = reader.number<std::uint8_t>();
+  Message message;
+  switch (kind) {
+    case 0: message = Alive{}; break;
+    case 1: {
+      auto route = decode_route(reader.rest());
+      if (!route.ok()) return route.error();
+      message = Follow{std::move(route).value()};
+      break;
+    }
+    case 2: message = read_work(reader); break;
+    case 3: message = Close{reader.number<std::uint64_t>()}; break;
+    case 4: message = read_result(reader); break;
+    case 5: message = read_lost(reader); break;
+    default: reader.fail();
+  }
+  if (!reader.at_end())
+    return make_error(ErrorCode::InvalidArgument,
+                      "a message of a pipeline is too short, too long or of an unknown kind");
+  return message;
+}
+
+std::optional<std::size_t> payload_bytes(const Message& message, const Route& route, const RouteHop& later,
+                                         std::size_t hidden) {
+  if (const auto* work = std::get_if<Work>(&message)) {
+    if (work->sequences > route.sequences) return std::nullopt;
+    const std::size_t tokens = std::size_t{work->sequences} * route.length;
+    const std::size_t ids = tokens * sizeof(std::int32_t);
+    return ids + (later.range.embed ? ids : encoded_bytes(route.wire, tokens, hidden));
+  }
+  if (const auto* result = std::get_if<Result>(&message)) {
+    if (result->sums.tokens == 0 || result->sums.tokens > route.tokens() ||
+        result->sums.tokens % route.length != 0)
+      return std::nullopt;
+    return later.range.embed ? 0 : encoded_bytes(route.wire, result->sums.tokens, hidden);
+  }
+  return 0;
+}
+
+}  // namespace neuroshard::pipeline

@@ -1,0 +1,77 @@
+// What the two ends of a stream of a session say to each other (docs/protocol/pipeline.md#messages). A message is a
+// header of the kinds below and, of two kinds, a payload.
+//
+//   kind  from        header                                                    payload
+//   0     both        Alive: nothing else was sent for a while                  –
+//   1     earlier     Follow: a route; the first message of a stream            –
+//   2     earlier     Work: index u64 · finished below u64 · sequences u32      targets i32 · tokens i32 or rows
+//   3     earlier     Close: the session is over; finished below u64            –
+//   4     later       Result: index u64 · tokens u64 · target tokens u64 ·      rows, none of the stage with the
+//                     loss, balance, z fp64                                     embedding
+//   5     later       Lost: position u8 · node id 32 · what happened, UTF-8     –
+//
+// "Earlier" is the end nearer to the driver. N tokens of a micro-batch: sequences · length of the route.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+#include "core/compute/stage.h"
+#include "core/pipeline/route.h"
+
+namespace neuroshard::pipeline {
+
+struct Alive {
+  friend bool operator==(const Alive&, const Alive&) = default;
+};
+struct Follow {
+  Route route;
+  friend bool operator==(const Follow&, const Follow&) = default;
+};
+struct Work {
+  std::uint64_t index = 0;  // of the micro-batch in its session, from 0
+  std::uint64_t finished_below =
+      0;  // all of a lower index are finished at the driver: nothing of them is kept
+  std::uint32_t sequences = 0;
+  friend bool operator==(const Work&, const Work&) = default;
+};
+struct Close {
+  std::uint64_t finished_below = 0;
+  friend bool operator==(const Close&, const Close&) = default;
+};
+// Of a micro-batch, over the stages from one to the head.
+struct Sums {
+  std::uint64_t tokens = 0, target_tokens = 0;  // the head counts the latter
+  double loss = 0;                              // over tokens, in nats
+  double balance = 0, z = 0;                    // over tokens and layers, without coefficients
+  friend bool operator==(const Sums&, const Sums&) = default;
+};
+struct Result {
+  std::uint64_t index = 0;
+  Sums sums;
+  friend bool operator==(const Result&, const Result&) = default;
+};
+struct Lost {
+  std::uint8_t position = 0;  // of the hop that does not answer
+  net::NodeId node{};         // that was there
+  std::string what;
+  friend bool operator==(const Lost&, const Lost&) = default;
+};
+
+using Message = std::variant<Alive, Follow, Work, Close, Result, Lost>;
+
+inline constexpr std::size_t max_lost_text = 300;
+
+Bytes encode_message(const Message& message);
+// InvalidArgument for anything else: bounds are those of the format, not of a session; sums are finite.
+Expected<Message> decode_message(ByteSpan bytes);
+
+// The size of the payload that belongs to a message between two hops of this route: `later` is the one that is
+// further from the driver. Nothing: the message does not belong to this session's sizes.
+std::optional<std::size_t> payload_bytes(const Message& message, const Route& route, const RouteHop& later,
+                                         std::size_t hidden);
+
+}  // namespace neuroshard::pipeline

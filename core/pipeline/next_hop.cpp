@@ -1,0 +1,98 @@
+#include "core/pipeline/next_hop.h"
+
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace neuroshard::pipeline {
+
+NextHop::NextHop(const Surroundings& surroundings, Events events)
+    : around_(surroundings), events_(std::make_shared<const Events>(std::move(events))) {}
+
+void NextHop::follow(const Route& route, std::size_t position) {
+  NS_CHECK(position < route.hops.size());
+  const bool same = (stream_ != nullptr || opening_) && hop() == route.hops[position];
+  route_ = route;
+  position_ = position;
+  if (!same) return open();
+  if (stream_ != nullptr) stream_->send(encode_message(Follow{route_}));
+}
+
+void NextHop::open() {
+  stream_.reset();
+  opening_ = true;
+  around_.lines.open(hop().node, [this, attempt = ++attempt_, life = lifetime_.token()](
+                                     Expected<std::shared_ptr<net::PeerStream>> stream) {
+    if (!life.alive() || attempt != attempt_) return;
+    opening_ = false;
+    if (!stream.ok()) return lose(stream.error());
+    opened(std::move(stream).value());
+  });
+}
+
+void NextHop::opened(std::shared_ptr<net::PeerStream> stream) {
+  FrameStream::Events events;
+  events.admit = [this](ByteSpan header) { return admit(header); };
+  events.received = [this](const Bytes& header, Bytes payload) { received(header, std::move(payload)); };
+  events.ended = [this](const Error& error) {
+    stream_.reset();
+    lose(error);
+  };
+  stream_ = std::make_unique<FrameStream>(std::move(stream), around_.executor, around_.clock, around_.times,
+                                          encode_message(Alive{}), std::move(events));
+  stream_->send(encode_message(Follow{route_}));
+  for (const auto& [index, sent] : unanswered_) transmit(sent);
+}
+
+void NextHop::send(const Work& work, SharedBytes payload) {
+  const auto [entry, is_new] = unanswered_.emplace(work.index, Sent{work, std::move(payload)});
+  NS_CHECK(is_new);
+  if (stream_ != nullptr) transmit(entry->second);
+}
+
+void NextHop::transmit(const Sent& sent) {
+  around_.exchanges.note({route_.session, sent.work.index, Direction::Work, around_.own, hop().node},
+                         *sent.payload);
+  stream_->send(encode_message(sent.work), sent.payload);
+}
+
+void NextHop::close(std::uint64_t finished_below) {
+  unanswered_.clear();
+  if (stream_ != nullptr) stream_->send(encode_message(Close{finished_below}));
+}
+
+Expected<std::size_t> NextHop::admit(ByteSpan header) const {
+  const auto message = decode_message(header);
+  if (!message.ok()) return message.error();
+  if (std::holds_alternative<Alive>(*message)) return std::size_t{0};
+  if (const auto* lost = std::get_if<Lost>(&*message); lost != nullptr && lost->position > position_)
+    return std::size_t{0};
+  const auto* result = std::get_if<Result>(&*message);
+  const auto sent = result == nullptr ? unanswered_.end() : unanswered_.find(result->index);
+  if (sent == unanswered_.end())
+    return make_error(ErrorCode::InvalidArgument,
+                      "a later hop may send results of work that it got, and losses only");
+  const auto size = payload_bytes(*message, route_, hop(), around_.hidden);
+  if (!size || result->sums.tokens != std::uint64_t{sent->second.work.sequences} * route_.length)
+    return make_error(ErrorCode::InvalidArgument, "a result is not of the size of its micro-batch");
+  return *size;
+}
+
+void NextHop::received(ByteSpan header, Bytes payload) {
+  const Message message = decode_message(header).value();  // admitted
+  const std::shared_ptr<const Events> events = events_;
+  if (const auto* lost = std::get_if<Lost>(&message)) return events->lost(*lost);
+  const auto* result = std::get_if<Result>(&message);
+  if (result == nullptr) return;
+  around_.exchanges.note({route_.session, result->index, Direction::Result, hop().node, around_.own},
+                         payload);
+  unanswered_.erase(result->index);
+  events->result(*result, std::move(payload));
+}
+
+void NextHop::lose(const Error& error) {
+  const std::shared_ptr<const Events> events = events_;
+  events->lost({static_cast<std::uint8_t>(position_), hop().node, error.message});
+}
+
+}  // namespace neuroshard::pipeline

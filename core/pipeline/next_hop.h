@@ -1,0 +1,82 @@
+// The way from one end of a session to its next hop. Keeps each micro-batch that was sent until its result is there,
+// so that another holder of the same layers can get them again when the hop is lost.
+//
+// Both a driver and a stage have one; so a driver that repeats the start of a step, and a stage that repeats its
+// outputs, are the same thing.
+//
+// Memory: the payloads without a result: at most the route's window of them. Threads: the executor's.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "core/pipeline/exchange_log.h"
+#include "core/pipeline/frame_stream.h"
+#include "core/pipeline/messages.h"
+
+namespace neuroshard::pipeline {
+
+// Opens streams of sessions to other nodes.
+class Lines {
+ public:
+  using Opened = std::function<void(Expected<std::shared_ptr<net::PeerStream>>)>;
+  virtual ~Lines() = default;
+  // `done` once, later, on the executor.
+  virtual void open(const net::NodeId& peer, Opened done) = 0;
+};
+
+// What every end of a session is made of; all outlive it.
+struct Surroundings {
+  Lines& lines;
+  Executor& executor;
+  const Clock& clock;
+  ExchangeLog& exchanges;
+  net::NodeId own{};
+  std::size_t hidden = 0;  // of the model
+  FrameTimes times{};
+};
+
+class NextHop {
+ public:
+  // Each may destroy the hop.
+  struct Events {
+    std::function<void(const Result&, Bytes rows)> result;
+    std::function<void(const Lost&)> lost;  // this hop or a later one
+  };
+  NextHop(const Surroundings& surroundings, Events events);
+
+  // The next hop is route.hops[position]. Opens a stream there unless there is one, tells the route, and sends again
+  // what has no result.
+  void follow(const Route& route, std::size_t position);
+  // payload: as payload_bytes() says.
+  void send(const Work& work, SharedBytes payload);
+  void close(std::uint64_t finished_below);  // the session is over
+  bool connected() const { return stream_ != nullptr; }
+  std::size_t unanswered() const { return unanswered_.size(); }
+
+ private:
+  struct Sent {
+    Work work;
+    SharedBytes payload;
+  };
+  const RouteHop& hop() const { return route_.hops[position_]; }
+  void open();
+  void opened(std::shared_ptr<net::PeerStream> stream);
+  void transmit(const Sent& sent);
+  Expected<std::size_t> admit(ByteSpan header) const;
+  void received(ByteSpan header, Bytes payload);
+  void lose(const Error& error);
+
+  const Surroundings around_;
+  const std::shared_ptr<const Events> events_;
+  Route route_;
+  std::size_t position_ = 0;
+  std::unique_ptr<FrameStream> stream_;
+  std::uint64_t attempt_ = 0;  // to open a stream; an earlier one's answer is of no interest
+  bool opening_ = false;
+  std::map<std::uint64_t, Sent> unanswered_;  // by index
+  Lifetime lifetime_;
+};
+
+}  // namespace neuroshard::pipeline

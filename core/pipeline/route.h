@@ -1,0 +1,76 @@
+// The route of a session: which nodes its micro-batches pass, in which order, and the sizes that everybody can rely
+// on (docs/protocol/pipeline.md#routes). The driver signs it, so nobody else can lead a session elsewhere.
+//
+// Bytes: session 16 · driver's public key 32 · revision u32 · sequences u32 · length u32 · window u16 · wire u8 ·
+// base 32 · count u8 · each hop: node id 32, first layer u32, layers u32, flags u8 (1 embedding, 2 head) ·
+// signature 64. Canonical.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+#include "core/compute/model_shape.h"
+#include "core/crypto/keys.h"
+#include "core/net/node_id.h"
+#include "core/pipeline/activation_codec.h"
+
+namespace neuroshard::pipeline {
+
+using SessionId = std::array<std::uint8_t, 16>;  // drawn by the driver; only nodes of its routes learn it
+
+inline constexpr std::size_t max_hops = 64;
+inline constexpr std::uint32_t max_window = 256;  // micro-batches under way
+inline constexpr std::uint32_t max_micro_batch_tokens = 1u << 16;
+inline constexpr std::size_t max_tensor_bytes = 256u << 20;  // of one micro-batch between two stages
+
+// A contiguous part of a model.
+struct StageRange {
+  std::uint32_t first_layer = 0;
+  std::uint32_t layer_count = 0;
+  bool embed = false;
+  bool head = false;
+  friend bool operator==(const StageRange&, const StageRange&) = default;
+};
+std::string to_text(const StageRange& range);  // "embedding, layers 0 to 3", for a person
+
+struct RouteHop {
+  net::NodeId node{};
+  StageRange range;
+  friend bool operator==(const RouteHop&, const RouteHop&) = default;
+};
+
+struct Route {
+  SessionId session{};
+  crypto::PublicKey driver{};
+  std::uint32_t revision = 0;   // a route replaces those of the same session with a lower one
+  std::uint32_t sequences = 0;  // of a micro-batch, at most
+  std::uint32_t length = 0;     // tokens of a sequence
+  std::uint32_t window = 0;     // unfinished micro-batches, at most
+  WireFormat wire = WireFormat::Bf16;
+  Hash256 base{};  // the hash of the block that opened the round
+  std::vector<RouteHop> hops;
+  crypto::Signature signature{};
+
+  // Of this node, which a route names once at most.
+  std::optional<std::size_t> position_of(const net::NodeId& node) const;
+  std::size_t tokens() const { return std::size_t{sequences} * length; }
+  friend bool operator==(const Route&, const Route&) = default;
+};
+
+// Bounds, and that the hops hold the whole model of this shape once and in order. The message names what is wrong.
+Expected<void> check_route(const Route& route, const compute::ModelShape& shape);
+
+void sign_route(Route& route, const crypto::KeyPair& driver, ByteSpan network);
+bool signature_holds(const Route& route, ByteSpan network);
+
+Bytes encode_route(const Route& route);
+// The form and the bounds only.
+Expected<Route> decode_route(ByteSpan bytes);
+
+}  // namespace neuroshard::pipeline

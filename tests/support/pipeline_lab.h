@@ -1,0 +1,243 @@
+// Nodes with stages of one small model, in one process on a virtual clock: streams with a delay, deaths without a word,
+// and the compute module underneath. Header only; needs the compute module.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/net/local_stream.h"
+#include "core/pipeline/driver.h"
+#include "core/pipeline/stage_worker.h"
+#include "core/sim/world.h"
+#include "tests/support/keys.h"
+#include "tests/unit/model/model_test.h"
+
+namespace neuroshard::test {
+
+// A stream whose messages arrive later.
+class DelayedStream final : public net::PeerStream {
+ public:
+  DelayedStream(std::shared_ptr<net::PeerStream> inner, Executor& executor, Duration delay)
+      : inner_(std::move(inner)), executor_(executor), delay_(delay) {}
+  ~DelayedStream() override { *alive_ = false; }
+  void write(Bytes message, Written done) override { inner_->write(std::move(message), std::move(done)); }
+  void finish() override { inner_->finish(); }
+  void read(Read done) override {
+    inner_->read([this, alive = alive_, done = std::move(done)](Expected<std::optional<ByteChain>> read) {
+      if (!*alive) return;
+      timer_ = executor_.post_after(delay_, [done, read = std::move(read)] { done(read); });
+    });
+  }
+  void break_off(Error reason) override { inner_->break_off(std::move(reason)); }
+
+ private:
+  std::shared_ptr<net::PeerStream> inner_;
+  Executor& executor_;
+  const Duration delay_;
+  std::unique_ptr<TimerHandle> timer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+class PipelineLab {
+ public:
+  struct Node {
+    crypto::KeyPair key;
+    net::NodeId id{};
+    pipeline::StageRange range;
+    compute::StagePtr stage;
+    pipeline::ExchangeLog exchanges;
+    std::unique_ptr<pipeline::Lines> lines;
+    std::unique_ptr<pipeline::StageWorker> worker;  // null: dead, or only a driver
+    std::vector<std::uint64_t> steps;               // tokens that counted in each
+    std::vector<std::string> troubles;
+    bool alive = true;
+  };
+
+  PipelineLab(compute::Module& module, const compute::ModelShape& shape, Duration delay = Duration(0))
+      : module_(module), shape_(shape), delay_(delay) {}
+  ~PipelineLab() {
+    for (auto& node : nodes_) node->worker.reset();
+  }
+
+  // A node that holds nothing: a driver's.
+  Node& add_node() {
+    nodes_.push_back(std::make_unique<Node>(Node{key_numbered(static_cast<std::uint16_t>(nodes_.size() + 1)),
+                                                 {},
+                                                 {},
+                                                 nullptr,
+                                                 {},
+                                                 nullptr,
+                                                 nullptr,
+                                                 {},
+                                                 {},
+                                                 true}));
+    Node& node = *nodes_.back();
+    node.id = crypto::node_id(node.key.public_key());
+    node.lines = std::make_unique<LabLines>(*this, node);
+    return node;
+  }
+  Node& add_stage(const pipeline::StageRange& range, const pipeline::StageLimits& limits) {
+    Node& node = add_node();
+    node.range = range;
+    compute::StageSpec spec;
+    spec.shape = shape_;
+    spec.first_layer = range.first_layer;
+    spec.layer_count = range.layer_count;
+    spec.embed = range.embed;
+    spec.head = range.head;
+    node.stage = model_test::stage_of(module_, spec);
+    const auto rule = [this](compute::SlotId, std::uint64_t) {
+      compute::StepOptions options;
+      options.learning_rate = learning_rate;
+      return options;
+    };
+    pipeline::StageOptions options;
+    options.shape = shape_;
+    options.range = range;
+    options.limits = limits;
+    options.stepped = [&node](const auto&, const pipeline::StageSchedule::Counted& counted) {
+      node.steps.push_back(counted.tokens);
+    };
+    options.trouble = [&node](const Error& error) { node.troubles.push_back(error.message); };
+    node.worker = std::make_unique<pipeline::StageWorker>(
+        around(node), executor_, std::make_shared<pipeline::StageLane>(*node.stage, range, shape_, rule),
+        options);
+    return node;
+  }
+  // Layers from each of `cuts` to the next; embedding first, head last.
+  std::vector<Node*> add_stages(const std::vector<std::uint32_t>& cuts, const pipeline::StageLimits& limits) {
+    std::vector<Node*> stages;
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i)
+      stages.push_back(&add_stage({cuts[i], cuts[i + 1] - cuts[i], i == 0, i + 2 == cuts.size()}, limits));
+    return stages;
+  }
+  // As by kill -9: nothing of it is heard any more, and streams to it break at once.
+  void kill(Node& node) {
+    node.alive = false;
+    node.worker.reset();  // the stage stays: a job may be queued
+    for (const auto& weak : streams_[node.id])
+      if (const auto stream = weak.lock())
+        stream->break_off(make_error(ErrorCode::Unavailable, "connection reset"));
+  }
+
+  pipeline::Surroundings around(Node& node) {
+    return {*node.lines, executor_, world_.clock(), node.exchanges, node.id, shape_.hidden, {}};
+  }
+  pipeline::Route route(const std::vector<Node*>& stages, std::uint32_t sequences, std::uint32_t window,
+                        pipeline::WireFormat wire = pipeline::WireFormat::Fp32) {
+    pipeline::Route route;
+    store_le(route.session.data(), ++sessions_);
+    route.sequences = sequences;
+    route.length = shape_.sequence;
+    route.window = window;
+    route.wire = wire;
+    for (const Node* stage : stages) route.hops.push_back({stage->id, stage->range});
+    return route;
+  }
+  bool run_until(const std::function<bool()>& condition, Duration limit = std::chrono::minutes(10)) {
+    return world_.run_until(condition, world_.now() + limit);
+  }
+  void run_for(Duration duration) { world_.run_for(duration); }
+  sim::World& world() { return world_; }
+  Executor& executor() { return executor_; }
+  const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
+
+  double learning_rate = 1e-3;
+
+ private:
+  class LabLines final : public pipeline::Lines {
+   public:
+    LabLines(PipelineLab& lab, Node& own) : lab_(lab), own_(own) {}
+    void open(const net::NodeId& peer, Opened done) override {
+      timers_.push_back(
+          lab_.executor_.post_after(lab_.delay_ * 2, [this, peer, done] { connect(peer, done); }));
+    }
+
+   private:
+    void connect(const net::NodeId& peer, const Opened& done) {
+      Node* const other = lab_.find(peer);
+      if (!own_.alive || other == nullptr || other->worker == nullptr)
+        return done(make_error(ErrorCode::Unavailable, "connection refused"));
+      auto [here, there] = net::make_local_stream(lab_.executor_);
+      const auto delayed = [this](std::shared_ptr<net::PeerStream> end) {
+        return std::make_shared<DelayedStream>(std::move(end), lab_.executor_, lab_.delay_);
+      };
+      const auto ours = delayed(std::move(here)), theirs = delayed(std::move(there));
+      lab_.streams_[own_.id].push_back(ours);
+      lab_.streams_[peer].push_back(theirs);
+      other->worker->take(own_.id, theirs);
+      done(std::shared_ptr<net::PeerStream>(ours));
+    }
+    PipelineLab& lab_;
+    Node& own_;
+    std::vector<std::unique_ptr<TimerHandle>> timers_;
+  };
+
+  Node* find(const net::NodeId& id) {
+    for (const auto& node : nodes_)
+      if (node->id == id) return node.get();
+    return nullptr;
+  }
+
+  compute::Module& module_;
+  const compute::ModelShape shape_;
+  const Duration delay_;
+  sim::World world_;
+  sim::HostExecutor executor_{world_};
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::map<net::NodeId, std::vector<std::weak_ptr<net::PeerStream>>> streams_;
+  std::uint64_t sessions_ = 0;
+};
+
+// A driver with a stock of micro-batches of random tokens; the same seed gives the same ones.
+class LabDriver {
+ public:
+  LabDriver(PipelineLab& lab, PipelineLab::Node& node, const pipeline::Route& route,
+            const compute::ModelShape& shape, std::uint64_t seed, std::uint64_t count)
+      : shape_(shape), seed_(seed), count_(count), sequences_(route.sequences) {
+    pipeline::DriverEvents events;
+    events.next = [this] { return next(); };
+    events.finished = [this](std::uint64_t index, const pipeline::Sums& sums) { done[index] = sums; };
+    events.replace = [this](const pipeline::StageRange& range, const net::NodeId& lost) {
+      return replace ? replace(range, lost) : std::optional<net::NodeId>(lost);
+    };
+    events.lost = [this](const pipeline::Lost& one) { lost.push_back(one); };
+    driver_ =
+        std::make_unique<pipeline::Driver>(lab.around(node), node.key, Bytes(), route, std::move(events));
+  }
+  static model_test::Batch batch(const compute::ModelShape& shape, std::uint64_t seed, std::uint64_t index,
+                                 std::uint32_t sequences) {
+    return {shape, sequences, shape.sequence, seed * 1000003 + index};
+  }
+  void start() { driver_->start(); }
+  // The same key in the same session would be the same driver: its data and results go on.
+  void die() { driver_.reset(); }
+  bool finished() const { return done.size() == count_; }
+  pipeline::Driver& driver() { return *driver_; }
+  void add(std::uint64_t more) {
+    count_ += more;
+    driver_->wake();
+  }
+
+  std::function<std::optional<net::NodeId>(const pipeline::StageRange&, const net::NodeId&)> replace;
+  std::uint64_t different = UINT64_MAX;  // micro-batches, then the first one again
+  std::map<std::uint64_t, pipeline::Sums> done;
+  std::vector<pipeline::Lost> lost;
+
+ private:
+  std::optional<pipeline::MicroBatchText> next() {
+    if (next_ == count_) return std::nullopt;
+    const model_test::Batch made = batch(shape_, seed_, next_++ % different, sequences_);
+    return pipeline::MicroBatchText{sequences_, made.tokens, made.targets};
+  }
+  const compute::ModelShape shape_;
+  const std::uint64_t seed_;
+  std::uint64_t count_, next_ = 0;
+  const std::uint32_t sequences_;
+  std::unique_ptr<pipeline::Driver> driver_;
+};
+
+}  // namespace neuroshard::test

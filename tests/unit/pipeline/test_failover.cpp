@@ -1,0 +1,266 @@
+// Stages and drivers that die, pause or lie: training goes on, and what survives applied each micro-batch once.
+#include <QtTest>
+
+#include <limits>
+
+#include "tests/support/pipeline_lab.h"
+#include "tests/support/test_main.h"
+#include "tests/support/time.h"
+
+using namespace neuroshard;
+using namespace neuroshard::model_test;
+using namespace neuroshard::test;
+
+namespace {
+
+using Node = PipelineLab::Node;
+
+constexpr std::uint32_t sequences = 2;
+const std::vector<std::uint32_t> three_stages = {0, 1, 3, 4};
+
+ModelShape four_layers() {
+  ModelShape shape = small_shape(1);
+  shape.layers = 4;
+  return shape;
+}
+
+pipeline::StageLimits limits_of(std::uint64_t micro_batches_a_step) {
+  pipeline::StageLimits limits;
+  limits.schedule.batch_tokens = micro_batches_a_step * sequences * four_layers().sequence;
+  return limits;
+}
+
+std::uint64_t applied(const Node& node) {
+  std::uint64_t tokens = node.worker->schedule().counted().tokens;
+  for (const std::uint64_t step : node.steps) tokens += step;
+  return tokens / (sequences * four_layers().sequence);
+}
+
+// Two holders of each part of a model, and who answers for one that is lost.
+struct Fixture {
+  const ModelShape shape = four_layers();
+  PipelineLab lab;
+  std::vector<Node*> first, second;
+
+  Fixture(Module& module, std::uint64_t micro_batches_a_step)
+      : lab(module, shape, 10 * millisecond),
+        first(lab.add_stages(three_stages, limits_of(micro_batches_a_step))),
+        second(lab.add_stages(three_stages, limits_of(micro_batches_a_step))) {}
+  std::optional<net::NodeId> other_holder(const pipeline::StageRange& range, const net::NodeId& lost) const {
+    for (const auto& node : lab.nodes())
+      if (node->alive && node->worker != nullptr && !node->worker->paused() && node->range == range &&
+          node->id != lost)
+        return node->id;
+    return std::nullopt;
+  }
+  std::unique_ptr<LabDriver> drive(std::uint64_t seed, std::uint64_t count, std::uint32_t window = 6) {
+    auto driver = std::make_unique<LabDriver>(lab, lab.add_node(), lab.route(first, sequences, window), shape,
+                                              seed, count);
+    driver->replace = [this](const auto& range, const auto& lost) { return other_holder(range, lost); };
+    return driver;
+  }
+};
+
+}  // namespace
+
+class TestPipelineFailover : public QObject {
+  Q_OBJECT
+ private:
+  Module* module_ = nullptr;
+
+ private Q_SLOTS:
+  void initTestCase() {
+    const Expected<LoadedModule> loaded = load();
+    QVERIFY2(loaded.ok(), loaded.ok() ? "" : loaded.error().message.c_str());
+    module_ = loaded->module;
+  }
+
+  void a_dead_stage_is_replaced_data() {
+    QTest::addColumn<int>("position");
+    QTest::newRow("first") << 0;
+    QTest::newRow("middle") << 1;
+    QTest::newRow("last") << 2;
+  }
+  // Without a step both holders have the same weights, so what survives has the gradients of one process.
+  void a_dead_stage_is_replaced() {
+    QFETCH(int, position);
+    Fixture all(*module_, 1000);
+    const auto driver = all.drive(1, 24);
+    driver->start();
+    QVERIFY(all.lab.run_until([&] { return driver->done.size() == 9; }));
+    const auto at = static_cast<std::size_t>(position);
+    all.lab.kill(*all.first[at]);
+    QVERIFY(all.lab.run_until([&] { return driver->done.size() == 16; }, 5 * test::second));
+    QVERIFY(all.lab.run_until([&] { return driver->finished(); }));
+    all.lab.run_for(test::second);
+    QCOMPARE(driver->driver().replaced(), std::uint64_t{1});
+    const StagePtr alone = stage_of(*module_, whole_model(all.shape));
+    for (std::uint64_t i = 0; i < 24; ++i) {
+      const Batch batch = LabDriver::batch(all.shape, 1, i, sequences);
+      ForwardMetrics metrics;
+      NS_VERIFY_OK(alone->forward(i + 1, batch.view, nullptr, &metrics));
+      NS_VERIFY_OK(alone->backward(i + 1, nullptr, nullptr));
+      QVERIFY(std::abs(driver->done[i].loss - metrics.loss_sum) < 1e-4 * metrics.loss_sum);
+    }
+    const std::vector<float> expected = gradients(*alone);
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::vector<float> own = gradients(*all.second[i]->stage);
+      const auto from = expected.begin() + static_cast<std::ptrdiff_t>(begin);
+      begin += own.size();
+      if (i == at) continue;  // its gradients died with the other holder
+      QCOMPARE(applied(*all.first[i]), std::uint64_t{24});
+      const std::vector<float> part(from, from + static_cast<std::ptrdiff_t>(own.size()));
+      const double difference = distance(gradients(*all.first[i]->stage), part);
+      QVERIFY2(difference < 1e-5, qPrintable(QString("stage %1: %2").arg(i).arg(difference)));
+    }
+    // What the dead one had applied and answered is not sent again.
+    QVERIFY(applied(*all.second[at]) >= 24 - 9 - 6 && applied(*all.second[at]) <= 24 - 9 + 6);
+  }
+
+  void a_pause_leads_sessions_around() {
+    Fixture all(*module_, 4);
+    const auto driver = all.drive(2, 40);
+    driver->start();
+    QVERIFY(all.lab.run_until([&] { return driver->done.size() == 10; }));
+    all.first[1]->worker->pause(make_error(ErrorCode::Unavailable, "the computer runs on battery"));
+    QVERIFY(all.lab.run_until([&] { return driver->done.size() == 12; }, test::second));
+    QCOMPARE(driver->lost.size(), std::size_t{1});
+    QVERIFY(driver->lost[0].what.find("battery") != std::string::npos);
+    QCOMPARE(all.first[1]->worker->sessions(), std::size_t{0});
+    const std::uint64_t before = applied(*all.first[1]);
+    QVERIFY(all.lab.run_until([&] { return driver->finished(); }));
+    QCOMPARE(applied(*all.first[1]), before);
+    // Back at work: it takes the session of another driver.
+    all.first[1]->worker->resume();
+    const auto other = all.drive(3, 8);
+    other->start();
+    QVERIFY(all.lab.run_until([&] { return other->finished(); }));
+    QCOMPARE(applied(*all.first[1]), before + 8);
+  }
+
+  void a_dead_driver_harms_nobody() {
+    Fixture all(*module_, 4);
+    const auto driver = all.drive(4, 400), other = all.drive(5, 60);
+    driver->start();
+    other->start();
+    QVERIFY(all.lab.run_until([&] { return driver->done.size() == 10; }));
+    driver->die();
+    QVERIFY(all.lab.run_until([&] { return other->finished(); }, minute));
+    all.lab.run_for(20 * test::second);
+    for (const Node* stage : all.first) {
+      QCOMPARE(stage->worker->sessions(), std::size_t{1});  // the other's
+      QCOMPARE(stage->worker->schedule().under_way(), std::size_t{0});
+      QVERIFY(applied(*stage) >= 70 && applied(*stage) <= 76);
+      QVERIFY(stage->troubles.empty());
+    }
+  }
+
+  void without_another_holder_it_waits_for_one() {
+    Fixture all(*module_, 4);
+    for (Node* node : all.second) all.lab.kill(*node);
+    const auto driver = all.drive(6, 20);
+    driver->start();
+    QVERIFY(all.lab.run_until([&] { return driver->done.size() == 5; }));
+    const pipeline::StageRange range = all.first[1]->range;
+    all.lab.kill(*all.first[1]);
+    all.lab.run_for(10 * test::second);
+    QVERIFY(driver->done.size() < 13);
+    all.lab.add_stage(range, limits_of(4));
+    QVERIFY(all.lab.run_until([&] { return driver->finished(); }, 5 * test::second));
+  }
+
+  // Whatever dies, and when: the work goes on within five seconds, and the one stage that nobody kills has applied
+  // every micro-batch once.
+  void random_kills_data() {
+    QTest::addColumn<int>("seed");
+    for (int seed = 1; seed <= 3; ++seed) QTest::addRow("seed %d", seed) << seed;
+  }
+  void random_kills() {
+    QFETCH(int, seed);
+    Fixture all(*module_, 5);
+    Node& spared = *all.first[2];
+    all.lab.kill(*all.second[2]);
+    const auto driver = all.drive(7, 1'000'000);
+    driver->start();
+    Rng rng(static_cast<std::uint64_t>(seed));
+    for (int kill = 0; kill < 33; ++kill) {
+      all.lab.run_for(static_cast<long>(20 + rng.below(400)) * millisecond);
+      const pipeline::Route& route = driver->driver().route();
+      const std::size_t at = rng.below(2);
+      for (const auto& node : all.lab.nodes()) {
+        if (node->id != route.hops[at].node || !node->alive) continue;
+        const pipeline::StageRange range = node->range;
+        all.lab.kill(*node);
+        all.lab.add_stage(range, limits_of(5));
+        break;
+      }
+      const std::size_t done = driver->done.size();
+      QVERIFY2(all.lab.run_until([&] { return driver->done.size() >= done + 4; }, 5 * test::second),
+               qPrintable(QString("kill %1 of seed %2").arg(kill).arg(seed)));
+    }
+    QVERIFY(driver->driver().replaced() >= 30);
+    const std::uint64_t finished = driver->done.size();
+    QVERIFY(applied(spared) >= finished && applied(spared) <= finished + 6);
+    for (const std::uint64_t step : spared.steps)
+      QCOMPARE(step, std::uint64_t{5} * sequences * all.shape.sequence);
+    QVERIFY(spared.troubles.empty());
+    // Each index once, none left out.
+    QCOMPARE(driver->done.rbegin()->first + 1 - finished < 7, true);
+  }
+
+  void strangers_are_refused_data() {
+    QTest::addColumn<int>("which");
+    QTest::addColumn<QString>("says");
+    QTest::newRow("layers that it does not hold") << 0 << "does not hold";
+    QTest::newRow("another node's turn") << 1 << "another node is before this one";
+    QTest::newRow("a forged route") << 2 << "signature of the route";
+    QTest::newRow("a huge window") << 3 << "no place for another session";
+  }
+  void strangers_are_refused() {
+    QFETCH(int, which);
+    QFETCH(QString, says);
+    Fixture all(*module_, 4);
+    Node& stranger = all.lab.add_node();
+    pipeline::Route route = all.lab.route(all.first, sequences, which == 3 ? 256 : 4);
+    if (which == 0) route.hops[0].range.layer_count = 2, route.hops[1].range = {2, 1, false, false};
+    if (which == 3) route.sequences = 4096, route.wire = pipeline::WireFormat::Fp32;
+    const crypto::KeyPair other = key_of(77);
+    pipeline::sign_route(route, which == 1 ? other : stranger.key, {});
+    if (which == 2) route.window = 5;
+    std::vector<pipeline::Lost> lost;
+    pipeline::NextHop hop(
+        all.lab.around(stranger),
+        {[](const auto&, const auto&) {}, [&](const pipeline::Lost& one) { lost.push_back(one); }});
+    hop.follow(route, 0);
+    QVERIFY(all.lab.run_until([&] { return !lost.empty(); }, test::second));
+    QVERIFY2(lost[0].what.find(says.toStdString()) != std::string::npos, lost[0].what.c_str());
+    QCOMPARE(all.first[0]->worker->sessions(), std::size_t{0});
+  }
+
+  // A hop whose rows are not numbers loses its session; nothing of it is applied, and others go on.
+  void rows_that_are_no_numbers() {
+    Fixture all(*module_, 4);
+    const auto honest = all.drive(8, 12);
+    honest->start();
+    Node& liar = all.lab.add_node();
+    pipeline::Route route = all.lab.route({&liar, all.first[1], all.first[2]}, sequences, 4);
+    route.hops[0].range = all.first[0]->range;
+    pipeline::sign_route(route, liar.key, {});
+    std::vector<pipeline::Lost> lost;
+    pipeline::NextHop hop(all.lab.around(liar), {[](const auto&, const auto&) {},
+                                                 [&](const pipeline::Lost& one) { lost.push_back(one); }});
+    hop.follow(route, 1);
+    const std::size_t tokens = sequences * all.shape.sequence;
+    auto payload = std::make_shared<Bytes>(tokens * 4 + tokens * all.shape.hidden * 4, std::uint8_t{0});
+    const float none = std::numeric_limits<float>::quiet_NaN();
+    std::memcpy(payload->data() + payload->size() - 4, &none, 4);
+    hop.send({0, 0, sequences}, payload);
+    QVERIFY(all.lab.run_until([&] { return !lost.empty() && honest->finished(); }));
+    QVERIFY2(lost[0].what.find("not a finite number") != std::string::npos, lost[0].what.c_str());
+    for (const Node* stage : all.first) QCOMPARE(applied(*stage), std::uint64_t{12});
+  }
+};
+
+NS_TEST(TestPipelineFailover)
+#include "test_failover.moc"
