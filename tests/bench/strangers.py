@@ -15,6 +15,7 @@ import sys
 import time
 
 import attacked_network
+from control_group import Group
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BELOW = ("plain", "tls", "frames", "no-bodies", "slow-bodies")  # of stranger_attacks.py
@@ -22,48 +23,6 @@ SPOKEN = ("records", "punch", "joins", "fuzz")  # of protocol_fuzzer
 FLOODS = ("ping", "settings", "continuation", "greetings", "header_bomb", "rapid_reset")  # of grpc_floods.py
 PACE = 0.90  # of the control's rounds a minute
 MEMORY = 1.10  # of the control's largest resident size
-PERIOD_US = 100_000
-
-
-class Group:
-    """A control group for the processor, of version 2 or 1. OSError: there is none that we may make."""
-
-    def __init__(self, share):
-        unified, first = "/sys/fs/cgroup", "/sys/fs/cgroup/cpu"
-        name, quota = f"neuroshard-strangers-{os.getpid()}", int(share * PERIOD_US)
-        self.version = 2 if os.path.exists(unified + "/cgroup.controllers") else 1
-        self.path = os.path.join(unified if self.version == 2 else first, name)
-        os.mkdir(self.path)
-        if self.version == 2:
-            self.write("cpu.max", f"{quota} {PERIOD_US}")
-        else:
-            self.write("cpu.cfs_period_us", PERIOD_US)
-            self.write("cpu.cfs_quota_us", quota)
-
-    def write(self, name, value):
-        with open(os.path.join(self.path, name), "w", encoding="ascii") as file:
-            file.write(str(value))
-
-    def start(self, command, out):
-        """The shell moves itself inside and becomes the program."""
-        inside = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', os.path.join(self.path, "cgroup.procs"), *map(str, command)]
-        return subprocess.Popen(inside, stdout=out, stderr=subprocess.STDOUT)
-
-    def used_seconds(self):
-        name, words = ("cpu.stat", 1e6) if self.version == 2 else ("cpuacct.usage", 1e9)
-        path = os.path.join(self.path, name)
-        if self.version == 1 and not os.path.exists(path):
-            return None  # accounted for elsewhere
-        with open(path, encoding="ascii") as file:
-            return int(file.read().split()[1 if self.version == 2 else 0]) / words
-
-    def remove(self):
-        for _ in range(50):
-            try:
-                return os.rmdir(self.path)
-            except OSError:
-                time.sleep(0.1)
-        return None
 
 
 def floods(a, network, host, port):
@@ -144,7 +103,7 @@ class Side:
 
     def run(self):
         a, network = self.a, self.network
-        self.group = Group(a.share)
+        self.group = Group("strangers", a.share)
         try:
             network.make_profile()
             shown = network.call("network", "show", network.profile, "--json")
@@ -209,7 +168,7 @@ def main():
     a = parser.parse_args()
     a.base, a.text = os.path.abspath(a.folder), os.path.join(os.path.abspath(a.folder), "text")
     try:
-        Group(a.share).remove()
+        Group("strangers", a.share).remove()
     except OSError as error:
         print(f"no control group: {error}")
         return 77

@@ -55,11 +55,12 @@ int open_end(const std::string& ns, const std::string& address) {
   close(space);
   const int end = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
   ifreq request{};
-  std::strcpy(request.ifr_name, "wire");
+  std::strcpy(request.ifr_name, "wire%d");  // a namespace may have several
   request.ifr_flags = IFF_TUN | IFF_NO_PI;
   if (end < 0 || ioctl(end, TUNSETIFF, &request) != 0) fail("TUN device in " + ns);
-  run("ip link set wire mtu " + std::to_string(mtu) + " txqueuelen 10000 up && ip addr add " + address +
-      " dev wire");
+  const std::string name = request.ifr_name;
+  run("ip link set " + name + " mtu " + std::to_string(mtu) + " txqueuelen 10000 up && ip addr add " +
+      address + " dev " + name);
   return end;
 }
 
