@@ -4,7 +4,7 @@
 //   pipeline_node CONFIG        a file or "-" for the first line of standard input
 //     {"key": n, "host": "127.0.0.1", "shape": {...}, "text": FILE, "threads": n, "precision": "fp32",
 //      "stage": {"first": n, "count": n, "embed": b, "head": b},  without it: only a driver
-//      "batch_tokens": n, "most_held": n, "most_due": n, "learning_rate": x}
+//      "batch_tokens": n, "most_held": n, "most_due": n, "learning_rate": x, "init_seed": n}
 // The first line that it prints says {"ready": true, "id": ID, "address": "HOST:PORT"}. Then each line of input is one of
 //   {"do": "meet", "peers": [{"id": ID, "address": A, "stage": {...}}]}
 //   {"do": "drive", "route": [ID], "sequences": n, "window": n, "wire": "int8", "micro_batches": n, "seed": n}
@@ -178,9 +178,11 @@ class PipelineNode {
     spec.head = range.head;
     stage_ =
         or_fail(compute::make_stage(*or_fail(compute::load_module("cpu", module, logger_)).module, spec));
+    Hash256 seed{};
+    seed[0] = config.value("init_seed", std::uint8_t{0});
     for (std::uint32_t i = 0; i < stage_->slot_count(); ++i) {
       const compute::SlotBuffers slot = stage_->slot(i);
-      compute::initialise_slot(shape_, slot.id, Hash256{4, 2}, {slot.parameters, slot.count});
+      compute::initialise_slot(shape_, slot.id, seed, {slot.parameters, slot.count});
     }
     stage_->parameters_changed();
     pipeline::StageOptions options;

@@ -1,0 +1,55 @@
+"""Training through a pipeline: the time of the stages that it uses, and what its wire formats cost."""
+import os
+
+import builds
+import reading
+from facts import ROOT
+from registry import target
+
+BENCH = ROOT / "tests/bench"
+PROBE = builds.BIN / "pipeline_node"
+
+
+def text_file(run):
+    """The pages of the project: English with tables and code, under 1 MB."""
+    path = run.folder / "text"
+    path.write_bytes(b"".join(page.read_bytes() for page in sorted((ROOT / "docs").rglob("*.md"))))
+    return path
+
+
+@target("pipeline-efficiency", "four stages with 0.4 of a core each over lines of 1 and 50 ms, beside the slowest stage alone (PIPELINE_REPEATS: runs, 3)")
+def pipeline_efficiency(run):
+    builds.packages("build", "test")
+    builds.build(run, "ci", targets=["pipeline_node", "delay_wire"])
+    gates, found = {1.0: 0.85, 50.0: 0.65}, {1.0: [], 50.0: []}
+    for number in range(int(os.environ.get("PIPELINE_REPEATS", "3"))):
+        part = run.part(f"run-{number}", ["python3", BENCH / "pipeline_efficiency.py", PROBE, builds.program("delay_wire"), text_file(run)],
+                        reading.last_json, judge=lambda status, out: "could not run" if status == 77 else "failed" if status else "passed")
+        run.figures[str(number)] = part.figures
+        for measured in part.figures.get("runs", []) if part.ok else []:
+            found[measured["delay_ms"]].append(measured["efficiency"])
+    for delay, values in found.items():
+        if values:
+            middle = sorted(values)[len(values) // 2]
+            run.claim(f"Pipeline of 4 stages with 0.4 core each, {delay:g} ms each way: time of the slowest stage alone as a part of the pipeline's",
+                      f"≥ {gates[delay]}", f"{middle:.3f} ({min(values):.3f} to {max(values):.3f})", middle >= gates[delay], f"{len(values)} runs")
+
+
+@target("pipeline-wire", "loss of 2,000 steps through four stages with bf16 and int8 between them, beside fp32, two seeds (20 minutes; PIPELINE_STEPS)")
+def pipeline_wire(run):
+    builds.packages("build", "test")
+    builds.build(run, "ci", targets=["pipeline_node"])
+    steps = int(os.environ.get("PIPELINE_STEPS", "2000"))
+    losses = {}
+    for seed in (1, 2):
+        for wire in ("fp32", "bf16", "int8"):
+            part = run.part(f"{wire}-{seed}-{steps}", ["python3", BENCH / "pipeline_wire.py", PROBE, text_file(run), "--steps", steps, "--seeds", seed,
+                            "--formats", wire], reading.last_json)
+            if part.ok:
+                losses[wire, seed] = part.figures["losses"][wire][str(seed)]
+    run.figures["losses"] = {f"{wire}, seed {seed}": loss for (wire, seed), loss in losses.items()}
+    for wire, gate in (("bf16", None), ("int8", 0.001)):
+        worse = [losses[wire, seed] / losses["fp32", seed] - 1 for seed in (1, 2) if (wire, seed) in losses and ("fp32", seed) in losses]
+        if worse:
+            run.claim(f"Pipeline of 4 stages, {steps} steps: loss with {wire} between them beside fp32", gate and "≤ +0.1 %",
+                      ", ".join(f"{100 * one:+.3f} %" for one in worse), None if gate is None else max(worse) <= gate, f"{len(worse)} seeds")
