@@ -52,7 +52,7 @@ Work read_work(ByteReader& reader) {
   work.index = reader.number<std::uint64_t>();
   work.finished_below = reader.number<std::uint64_t>();
   work.sequences = reader.number<std::uint32_t>();
-  if (work.sequences == 0 || work.finished_below > work.index) reader.fail();
+  if (work.sequences == 0 || work.finished_below > work.index + 1) reader.fail();
   return work;
 }
 
@@ -112,18 +112,20 @@ Expected<Message> decode_message(ByteSpan bytes) {
 }
 
 std::optional<std::size_t> payload_bytes(const Message& message, const Route& route, const RouteHop& later,
-                                         std::size_t hidden) {
+                                         const compute::ModelShape& shape) {
+  const bool training = route.kind == SessionKind::Training;
   if (const auto* work = std::get_if<Work>(&message)) {
-    if (work->sequences > route.sequences) return std::nullopt;
+    if (work->sequences > route.sequences || (training && !work->result_wanted())) return std::nullopt;
     const std::size_t tokens = std::size_t{work->sequences} * route.length;
     const std::size_t ids = tokens * sizeof(std::int32_t);
-    return ids + (later.range.embed ? ids : encoded_bytes(route.wire, tokens, hidden));
+    return (training ? ids : 0) + (later.range.embed ? ids : encoded_bytes(route.wire, tokens, shape.hidden));
   }
   if (const auto* result = std::get_if<Result>(&message)) {
-    if (result->sums.tokens == 0 || result->sums.tokens > route.tokens() ||
-        result->sums.tokens % route.length != 0)
+    const Sums& sums = result->sums;
+    if (sums.tokens == 0 || sums.tokens > route.tokens() || sums.tokens % route.length != 0)
       return std::nullopt;
-    return later.range.embed ? 0 : encoded_bytes(route.wire, result->sums.tokens, hidden);
+    if (!training) return shape.vocab * sizeof(float);
+    return later.range.embed ? 0 : encoded_bytes(route.wire, sums.tokens, shape.hidden);
   }
   return 0;
 }

@@ -4,10 +4,11 @@
 //   kind  from        header                                                    payload
 //   0     both        Alive: nothing else was sent for a while                  –
 //   1     earlier     Follow: a route; the first message of a stream            –
-//   2     earlier     Work: index u64 · finished below u64 · sequences u32      targets i32 · tokens i32 or rows
+//   2     earlier     Work: index u64 · finished below u64 · sequences u32      targets i32 (training) · tokens i32
+//                                                                               or rows
 //   3     earlier     Close: the session is over; finished below u64            –
-//   4     later       Result: index u64 · tokens u64 · target tokens u64 ·      rows, none of the stage with the
-//                     loss, balance, z fp64                                     embedding
+//   4     later       Result: index u64 · tokens u64 · target tokens u64 ·      training: rows, none of the stage with
+//                     loss, balance, z fp64                                     the embedding. Text: logits fp32
 //   5     later       Lost: position u8 · node id 32 · what happened, UTF-8     –
 //
 // "Earlier" is the end nearer to the driver. N tokens of a micro-batch: sequences · length of the route.
@@ -32,10 +33,12 @@ struct Follow {
   friend bool operator==(const Follow&, const Follow&) = default;
 };
 struct Work {
-  std::uint64_t index = 0;  // of the micro-batch in its session, from 0
-  std::uint64_t finished_below =
-      0;  // all of a lower index are finished at the driver: nothing of them is kept
+  std::uint64_t index = 0;  // of the micro-batch or piece in its session, from 0
+  // All of a lower index are finished at the driver. index + 1: this one is, too; it is sent again for the caches of a
+  // new stage, and nobody waits for its result.
+  std::uint64_t finished_below = 0;
   std::uint32_t sequences = 0;
+  bool result_wanted() const { return finished_below <= index; }
   friend bool operator==(const Work&, const Work&) = default;
 };
 struct Close {
@@ -72,6 +75,6 @@ Expected<Message> decode_message(ByteSpan bytes);
 // The size of the payload that belongs to a message between two hops of this route: `later` is the one that is
 // further from the driver. Nothing: the message does not belong to this session's sizes.
 std::optional<std::size_t> payload_bytes(const Message& message, const Route& route, const RouteHop& later,
-                                         std::size_t hidden);
+                                         const compute::ModelShape& shape);
 
 }  // namespace neuroshard::pipeline

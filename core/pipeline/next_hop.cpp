@@ -41,23 +41,29 @@ void NextHop::opened(std::shared_ptr<net::PeerStream> stream) {
   stream_ = std::make_unique<FrameStream>(std::move(stream), around_.executor, around_.clock, around_.times,
                                           encode_message(Alive{}), std::move(events));
   stream_->send(encode_message(Follow{route_}));
-  for (const auto& [index, sent] : unanswered_) transmit(sent);
+  for (const auto& [index, sent] : kept_) transmit(sent);
 }
 
 void NextHop::send(const Work& work, SharedBytes payload) {
-  const auto [entry, is_new] = unanswered_.emplace(work.index, Sent{work, std::move(payload)});
+  const auto [entry, is_new] = kept_.emplace(work.index, Sent{work, std::move(payload)});
   NS_CHECK(is_new);
+  if (work.result_wanted()) unanswered_.insert(work.index);
   if (stream_ != nullptr) transmit(entry->second);
 }
 
 void NextHop::transmit(const Sent& sent) {
-  around_.exchanges.note({route_.session, sent.work.index, Direction::Work, around_.own, hop().node},
-                         *sent.payload);
-  stream_->send(encode_message(sent.work), sent.payload);
+  Work work = sent.work;
+  if (route_.kind == SessionKind::Text)
+    work.finished_below = unanswered_.contains(work.index) ? 0 : work.index + 1;
+  else
+    around_.exchanges.note({route_.session, work.index, Direction::Work, around_.own, hop().node},
+                           *sent.payload);
+  stream_->send(encode_message(work), sent.payload);
 }
 
 void NextHop::close(std::uint64_t finished_below) {
   unanswered_.clear();
+  kept_.clear();
   if (stream_ != nullptr) stream_->send(encode_message(Close{finished_below}));
 }
 
@@ -68,12 +74,11 @@ Expected<std::size_t> NextHop::admit(ByteSpan header) const {
   if (const auto* lost = std::get_if<Lost>(&*message); lost != nullptr && lost->position > position_)
     return std::size_t{0};
   const auto* result = std::get_if<Result>(&*message);
-  const auto sent = result == nullptr ? unanswered_.end() : unanswered_.find(result->index);
-  if (sent == unanswered_.end())
+  if (result == nullptr || !unanswered_.contains(result->index))
     return make_error(ErrorCode::InvalidArgument,
                       "a later hop may send results of work that it got, and losses only");
-  const auto size = payload_bytes(*message, route_, hop(), around_.hidden);
-  if (!size || result->sums.tokens != std::uint64_t{sent->second.work.sequences} * route_.length)
+  const auto size = payload_bytes(*message, route_, hop(), around_.shape);
+  if (!size || result->sums.tokens != std::uint64_t{kept_.at(result->index).work.sequences} * route_.length)
     return make_error(ErrorCode::InvalidArgument, "a result is not of the size of its micro-batch");
   return *size;
 }
@@ -84,9 +89,12 @@ void NextHop::received(ByteSpan header, Bytes payload) {
   if (const auto* lost = std::get_if<Lost>(&message)) return events->lost(*lost);
   const auto* result = std::get_if<Result>(&message);
   if (result == nullptr) return;
-  around_.exchanges.note({route_.session, result->index, Direction::Result, hop().node, around_.own},
-                         payload);
   unanswered_.erase(result->index);
+  if (route_.kind == SessionKind::Training) {
+    around_.exchanges.note({route_.session, result->index, Direction::Result, hop().node, around_.own},
+                           payload);
+    kept_.erase(result->index);
+  }
   events->result(*result, std::move(payload));
 }
 

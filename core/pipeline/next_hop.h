@@ -3,13 +3,15 @@
 //
 // Both a driver and a stage have one; so a driver that repeats the start of a step, and a stage that repeats its
 // outputs, are the same thing.
+// Of a text everything that was sent is kept, as another stage needs it for its caches.
 //
-// Memory: the payloads without a result: at most the route's window of them. Threads: the executor's.
+// Memory: the payloads that are kept: at most the route's window of them, or its positions. Threads: the executor's.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "core/pipeline/exchange_log.h"
 #include "core/pipeline/frame_stream.h"
@@ -33,7 +35,7 @@ struct Surroundings {
   const Clock& clock;
   ExchangeLog& exchanges;
   net::NodeId own{};
-  std::size_t hidden = 0;  // of the model
+  compute::ModelShape shape;
   FrameTimes times{};
 };
 
@@ -50,6 +52,7 @@ class NextHop {
   // what has no result.
   void follow(const Route& route, std::size_t position);
   // payload: as payload_bytes() says.
+  // Each index once.
   void send(const Work& work, SharedBytes payload);
   void close(std::uint64_t finished_below);  // the session is over
   bool connected() const { return stream_ != nullptr; }
@@ -75,7 +78,8 @@ class NextHop {
   std::unique_ptr<FrameStream> stream_;
   std::uint64_t attempt_ = 0;  // to open a stream; an earlier one's answer is of no interest
   bool opening_ = false;
-  std::map<std::uint64_t, Sent> unanswered_;  // by index
+  std::map<std::uint64_t, Sent> kept_;  // by index
+  std::set<std::uint64_t> unanswered_;
   Lifetime lifetime_;
 };
 

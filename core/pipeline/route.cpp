@@ -21,9 +21,11 @@ Bytes unsigned_bytes(const Route& route) {
   append_array(bytes, route.session);
   append_array(bytes, route.driver);
   append_le<std::uint32_t>(bytes, route.revision);
+  append_le<std::uint8_t>(bytes, static_cast<std::uint8_t>(route.kind));
   append_le<std::uint32_t>(bytes, route.sequences);
   append_le<std::uint32_t>(bytes, route.length);
   append_le<std::uint16_t>(bytes, static_cast<std::uint16_t>(route.window));
+  append_le<std::uint32_t>(bytes, route.positions);
   append_le<std::uint8_t>(bytes, static_cast<std::uint8_t>(route.wire));
   append_array(bytes, route.base);
   append_le<std::uint8_t>(bytes, static_cast<std::uint8_t>(route.hops.size()));
@@ -45,6 +47,11 @@ Expected<void> check_bounds(const Route& route) {
   if (route.sequences == 0 || route.length == 0 || route.sequences > max_micro_batch_tokens ||
       route.length > max_micro_batch_tokens || route.tokens() > max_micro_batch_tokens)
     return wrong(fmt::format("a micro-batch has 1 to {} tokens", max_micro_batch_tokens));
+  if (route.kind == SessionKind::Training
+          ? route.positions != 0
+          : route.length != 1 || route.positions == 0 || route.positions > max_positions)
+    return wrong(fmt::format("a text has pieces of single tokens and 1 to {} positions, training has none",
+                             max_positions));
   std::set<net::NodeId> nodes;
   for (const RouteHop& hop : route.hops) nodes.insert(hop.node);
   if (nodes.size() != route.hops.size()) return wrong("a route names a node twice");
@@ -113,9 +120,13 @@ Expected<Route> decode_route(ByteSpan bytes) {
   route.session = reader.array<SessionId>();
   route.driver = reader.array<crypto::PublicKey>();
   route.revision = reader.number<std::uint32_t>();
+  const auto kind = reader.number<std::uint8_t>();
+  if (kind > static_cast<std::uint8_t>(SessionKind::Text)) reader.fail();
+  route.kind = static_cast<SessionKind>(kind);
   route.sequences = reader.number<std::uint32_t>();
   route.length = reader.number<std::uint32_t>();
   route.window = reader.number<std::uint16_t>();
+  route.positions = reader.number<std::uint32_t>();
   const auto wire = reader.number<std::uint8_t>();
   if (wire >= wire_formats) reader.fail();
   route.wire = static_cast<WireFormat>(wire);

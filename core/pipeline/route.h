@@ -1,8 +1,8 @@
 // The route of a session: which nodes its micro-batches pass, in which order, and the sizes that everybody can rely
 // on (docs/protocol/pipeline.md#routes). The driver signs it, so nobody else can lead a session elsewhere.
 //
-// Bytes: session 16 · driver's public key 32 · revision u32 · sequences u32 · length u32 · window u16 · wire u8 ·
-// base 32 · count u8 · each hop: node id 32, first layer u32, layers u32, flags u8 (1 embedding, 2 head) ·
+// Bytes: session 16 · driver's public key 32 · revision u32 · kind u8 · sequences u32 · length u32 · window u16 ·
+// positions u32 · wire u8 · base 32 · count u8 · each hop: node id 32, first layer u32, layers u32, flags u8 (1 embedding, 2 head) ·
 // signature 64. Canonical.
 #pragma once
 
@@ -29,6 +29,13 @@ inline constexpr std::uint32_t max_window = 256;  // micro-batches under way
 inline constexpr std::uint32_t max_micro_batch_tokens = 1u << 16;
 inline constexpr std::size_t max_tensor_bytes = 256u << 20;  // of one micro-batch between two stages
 
+inline constexpr std::uint32_t max_positions = 1u << 17;  // of a text
+
+enum class SessionKind : std::uint8_t {
+  Training = 0,
+  Text = 1,  // generation: the stages keep caches of keys and values, the head answers with logits
+};
+
 // A contiguous part of a model.
 struct StageRange {
   std::uint32_t first_layer = 0;
@@ -48,10 +55,12 @@ struct RouteHop {
 struct Route {
   SessionId session{};
   crypto::PublicKey driver{};
-  std::uint32_t revision = 0;   // a route replaces those of the same session with a lower one
-  std::uint32_t sequences = 0;  // of a micro-batch, at most
-  std::uint32_t length = 0;     // tokens of a sequence
-  std::uint32_t window = 0;     // unfinished micro-batches, at most
+  std::uint32_t revision = 0;  // a route replaces those of the same session with a lower one
+  SessionKind kind = SessionKind::Training;
+  std::uint32_t sequences = 0;  // of a micro-batch, at most. Of a text: the positions of a piece
+  std::uint32_t length = 0;     // tokens of a sequence. Of a text: 1
+  std::uint32_t window = 0;     // unfinished micro-batches or pieces, at most
+  std::uint32_t positions = 0;  // of a text, at most; 0 in training
   WireFormat wire = WireFormat::Bf16;
   Hash256 base{};  // the hash of the block that opened the round
   std::vector<RouteHop> hops;

@@ -13,13 +13,19 @@ namespace {
 
 constexpr std::size_t hidden = 8;
 
+compute::ModelShape small_shape() {
+  compute::ModelShape shape;
+  shape.layers = 2;
+  shape.hidden = hidden;
+  shape.vocab = 32;
+  return shape;
+}
+
 void read_message(ByteSpan input) {
   const auto message = decode_message(input);
   if (!message.ok()) return;
   NS_CHECK(fuzz::same(encode_message(*message), input));
-  compute::ModelShape shape;
-  shape.layers = 2;
-  shape.hidden = hidden;
+  const compute::ModelShape shape = small_shape();
   if (const auto* follow = std::get_if<Follow>(&*message)) {
     const Route& route = follow->route;
     NS_CHECK(!route.hops.empty() && route.hops.size() <= max_hops &&
@@ -31,7 +37,7 @@ void read_message(ByteSpan input) {
   route.sequences = 4;
   route.length = 16;
   for (const bool embed : {true, false}) {
-    const auto size = payload_bytes(*message, route, {{}, {0, 1, embed, false}}, hidden);
+    const auto size = payload_bytes(*message, route, {{}, {0, 1, embed, false}}, shape);
     NS_CHECK(!size || *size <= 4 * 16 * (4 + std::max(sizeof(std::int32_t), 4 * hidden)));
   }
 }

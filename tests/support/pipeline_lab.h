@@ -79,7 +79,7 @@ class PipelineLab {
     node.lines = std::make_unique<LabLines>(*this, node);
     return node;
   }
-  Node& add_stage(const pipeline::StageRange& range, const pipeline::StageLimits& limits) {
+  Node& add_stage(const pipeline::StageRange& range, const pipeline::StageSchedule::Limits& limits) {
     Node& node = add_node();
     node.range = range;
     compute::StageSpec spec;
@@ -95,9 +95,8 @@ class PipelineLab {
       return options;
     };
     pipeline::StageOptions options;
-    options.shape = shape_;
     options.range = range;
-    options.limits = limits;
+    options.schedule = limits;
     options.stepped = [&node](const auto&, const pipeline::StageSchedule::Counted& counted) {
       node.steps.push_back(counted.tokens);
     };
@@ -108,7 +107,8 @@ class PipelineLab {
     return node;
   }
   // Layers from each of `cuts` to the next; embedding first, head last.
-  std::vector<Node*> add_stages(const std::vector<std::uint32_t>& cuts, const pipeline::StageLimits& limits) {
+  std::vector<Node*> add_stages(const std::vector<std::uint32_t>& cuts,
+                                const pipeline::StageSchedule::Limits& limits) {
     std::vector<Node*> stages;
     for (std::size_t i = 0; i + 1 < cuts.size(); ++i)
       stages.push_back(&add_stage({cuts[i], cuts[i + 1] - cuts[i], i == 0, i + 2 == cuts.size()}, limits));
@@ -124,7 +124,7 @@ class PipelineLab {
   }
 
   pipeline::Surroundings around(Node& node) {
-    return {*node.lines, executor_, world_.clock(), node.exchanges, node.id, shape_.hidden, {}};
+    return {*node.lines, executor_, world_.clock(), node.exchanges, node.id, shape_, {}};
   }
   pipeline::Route route(const std::vector<Node*>& stages, std::uint32_t sequences, std::uint32_t window,
                         pipeline::WireFormat wire = pipeline::WireFormat::Fp32) {

@@ -157,7 +157,7 @@ class PipelineNode {
   }
   double seconds() const { return to_seconds(clock_.monotonic_now() - began_); }
   pipeline::Surroundings around() {
-    return {*lines_, host_->executor(), host_->clock(), exchanges_, host_->id(), shape_.hidden, {}};
+    return {*lines_, host_->executor(), host_->clock(), exchanges_, host_->id(), shape_, {}};
   }
   std::optional<net::Contact> contact_of(const net::NodeId& id) const {
     const auto found = peers_.find(id);
@@ -186,12 +186,11 @@ class PipelineNode {
     }
     stage_->parameters_changed();
     pipeline::StageOptions options;
-    options.shape = shape_;
     options.range = range;
     options.network = network_name;
-    options.limits.schedule.batch_tokens = config.at("batch_tokens");
-    options.limits.schedule.most_held = config.value("most_held", 64u);
-    options.limits.schedule.most_due = config.value("most_due", 8u);
+    options.schedule.batch_tokens = config.at("batch_tokens");
+    options.schedule.most_held = config.value("most_held", 64u);
+    options.schedule.most_due = config.value("most_due", 8u);
     options.stepped = [this](const auto& step, const auto&) {
       say({{"stepped", step.step}, {"at", seconds()}});
     };

@@ -20,9 +20,9 @@ ModelShape four_layers(std::uint32_t experts) {
   return shape;
 }
 
-pipeline::StageLimits limits_of(const ModelShape& shape, std::uint64_t micro_batches_a_step) {
-  pipeline::StageLimits limits;
-  limits.schedule.batch_tokens = micro_batches_a_step * sequences * shape.sequence;
+pipeline::StageSchedule::Limits limits_of(const ModelShape& shape, std::uint64_t micro_batches_a_step) {
+  pipeline::StageSchedule::Limits limits;
+  limits.batch_tokens = micro_batches_a_step * sequences * shape.sequence;
   return limits;
 }
 

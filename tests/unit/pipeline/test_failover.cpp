@@ -24,9 +24,9 @@ ModelShape four_layers() {
   return shape;
 }
 
-pipeline::StageLimits limits_of(std::uint64_t micro_batches_a_step) {
-  pipeline::StageLimits limits;
-  limits.schedule.batch_tokens = micro_batches_a_step * sequences * four_layers().sequence;
+pipeline::StageSchedule::Limits limits_of(std::uint64_t micro_batches_a_step) {
+  pipeline::StageSchedule::Limits limits;
+  limits.batch_tokens = micro_batches_a_step * sequences * four_layers().sequence;
   return limits;
 }
 

@@ -126,7 +126,8 @@ class TestPipelineMessages : public QObject {
     }
     QVERIFY(!decode_message({}).ok());
     QVERIFY(!decode_message(Bytes{6}).ok());
-    QVERIFY(!decode_message(encode_message(Work{3, 4, 1})).ok());  // finished before it was sent
+    QVERIFY(decode_message(encode_message(Work{3, 4, 1})).ok());   // sent again, no result is wanted
+    QVERIFY(!decode_message(encode_message(Work{3, 5, 1})).ok());  // finished before it was sent
     QVERIFY(!decode_message(encode_message(Work{3, 3, 0})).ok());
     QVERIFY(!decode_message(encode_message(Result{1, {32, 33, 1, 0, 0}})).ok());
     QVERIFY(!decode_message(encode_message(Result{1, {32, 3, HUGE_VAL, 0, 0}})).ok());
@@ -134,15 +135,16 @@ class TestPipelineMessages : public QObject {
 
   void payloads() {
     const Route route = route_of_three();
+    const compute::ModelShape shape = shape_of(4);
     const std::size_t ids = 2 * 16 * 4, wide = 2 * 16 * (32 + 4);
-    QCOMPARE(*payload_bytes(Work{0, 0, 2}, route, route.hops[0], 32), 2 * ids);
-    QCOMPARE(*payload_bytes(Work{0, 0, 2}, route, route.hops[1], 32), ids + wide);
-    QCOMPARE(*payload_bytes(Work{0, 0, 1}, route, route.hops[1], 32), (ids + wide) / 2);
-    QVERIFY(!payload_bytes(Work{0, 0, 3}, route, route.hops[1], 32));
-    QCOMPARE(*payload_bytes(Result{0, {32, 1, 0, 0, 0}}, route, route.hops[1], 32), wide);
-    QCOMPARE(*payload_bytes(Result{0, {32, 1, 0, 0, 0}}, route, route.hops[0], 32), std::size_t{0});
-    QVERIFY(!payload_bytes(Result{0, {31, 1, 0, 0, 0}}, route, route.hops[1], 32));
-    QVERIFY(!payload_bytes(Result{0, {48, 1, 0, 0, 0}}, route, route.hops[1], 32));
+    QCOMPARE(*payload_bytes(Work{0, 0, 2}, route, route.hops[0], shape), 2 * ids);
+    QCOMPARE(*payload_bytes(Work{0, 0, 2}, route, route.hops[1], shape), ids + wide);
+    QCOMPARE(*payload_bytes(Work{0, 0, 1}, route, route.hops[1], shape), (ids + wide) / 2);
+    QVERIFY(!payload_bytes(Work{0, 0, 3}, route, route.hops[1], shape));
+    QCOMPARE(*payload_bytes(Result{0, {32, 1, 0, 0, 0}}, route, route.hops[1], shape), wide);
+    QCOMPARE(*payload_bytes(Result{0, {32, 1, 0, 0, 0}}, route, route.hops[0], shape), std::size_t{0});
+    QVERIFY(!payload_bytes(Result{0, {31, 1, 0, 0, 0}}, route, route.hops[1], shape));
+    QVERIFY(!payload_bytes(Result{0, {48, 1, 0, 0, 0}}, route, route.hops[1], shape));
   }
 
   void commitments() {

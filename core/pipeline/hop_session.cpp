@@ -1,0 +1,52 @@
+#include "core/pipeline/hop_session.h"
+
+#include <utility>
+
+namespace neuroshard::pipeline {
+
+HopSession::HopSession(const Surroundings& surroundings, const Route& route, std::size_t position)
+    : around_(surroundings),
+      route_(route),
+      position_(position),
+      next_(surroundings,
+            {[this](const Result& result, Bytes payload) { returned(result, std::move(payload)); },
+             [this](const Lost& lost) {
+               if (earlier_ != nullptr && !closed_) earlier_->send(encode_message(lost));
+             }}),
+      detached_at_(surroundings.clock.monotonic_now()) {
+  if (!is_last()) next_.follow(route_, position_ + 1);
+}
+
+void HopSession::attach(FrameStream* earlier) {
+  earlier_ = earlier;
+  ++attachment_;
+  if (earlier == nullptr) detached_at_ = around_.clock.monotonic_now();
+}
+
+void HopSession::follow(const Route& route) {
+  route_ = route;
+  position_ = route.position_of(around_.own).value();
+  if (!is_last()) next_.follow(route_, position_ + 1);
+}
+
+Expected<std::size_t> HopSession::admit(const Message& message) const {
+  const auto refuse = [](const char* text) { return make_error(ErrorCode::InvalidArgument, text); };
+  if (std::holds_alternative<Result>(message) || std::holds_alternative<Lost>(message))
+    return refuse("an earlier hop sends work, not results");
+  const auto size = payload_bytes(message, route_, own_hop(), around_.shape);
+  if (!size) return refuse("a micro-batch is larger than its session's");
+  if (const auto* work = std::get_if<Work>(&message))
+    if (auto admitted = admit_work(*work); !admitted.ok()) return admitted.error();
+  return *size;
+}
+
+void HopSession::close(std::uint64_t finished_below) {
+  closed_ = true;
+  if (!is_last()) next_.close(finished_below);
+}
+
+net::NodeId HopSession::earlier_node() const {
+  return position_ == 0 ? crypto::node_id(route_.driver) : route_.hops[position_ - 1].node;
+}
+
+}  // namespace neuroshard::pipeline

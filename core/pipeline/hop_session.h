@@ -1,0 +1,57 @@
+// A session at one of its stages: the hop before, the hop behind, and the route between them. What is done with the
+// work is up to the kind of session (stage_session.h, text_session.h).
+//
+// Threads: the executor's.
+#pragma once
+
+#include "core/pipeline/next_hop.h"
+
+namespace neuroshard::pipeline {
+
+class HopSession {
+ public:
+  // route: checked, names this node at `position`.
+  HopSession(const Surroundings& surroundings, const Route& route, std::size_t position);
+  virtual ~HopSession() = default;
+  HopSession(const HopSession&) = delete;
+  HopSession& operator=(const HopSession&) = delete;
+
+  const Route& route() const { return route_; }
+  std::size_t position() const { return position_; }
+
+  // Results go to the stream that was attached last; null: there is none now.
+  void attach(FrameStream* earlier);
+  bool attached() const { return earlier_ != nullptr; }
+  MonotonicTime detached_at() const { return detached_at_; }
+  void follow(const Route& route);  // of a higher revision
+  // The size of the payload that belongs to a message of the hop before, or why it may not come.
+  Expected<std::size_t> admit(const Message& message) const;
+  virtual Expected<void> work(const Work& work, Bytes payload) = 0;
+  // The driver is done, or gone; what is unfinished is dropped.
+  virtual void close(std::uint64_t finished_below);
+
+ protected:
+  virtual Expected<void> admit_work(const Work& work) const = 0;
+  virtual void returned(const Result& result, Bytes payload) = 0;
+
+  const RouteHop& own_hop() const { return route_.hops[position_]; }
+  bool is_last() const { return position_ + 1 == route_.hops.size(); }
+  net::NodeId earlier_node() const;
+  const Surroundings& around() const { return around_; }
+  NextHop& next() { return next_; }
+  FrameStream* earlier() { return earlier_; }
+  // Counts the streams of the hop before, the present one included.
+  std::uint64_t attachment() const { return attachment_; }
+
+ private:
+  const Surroundings around_;
+  Route route_;
+  std::size_t position_;
+  NextHop next_;
+  FrameStream* earlier_ = nullptr;
+  std::uint64_t attachment_ = 0;
+  MonotonicTime detached_at_{};
+  bool closed_ = false;
+};
+
+}  // namespace neuroshard::pipeline

@@ -1,0 +1,211 @@
+#include "core/pipeline/session_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace neuroshard::pipeline {
+namespace {
+
+constexpr Duration sweep_interval = std::chrono::seconds(1);
+
+Error refusal(ErrorCode code, std::string text) {
+  return make_error(code, std::move(text));
+}
+
+}  // namespace
+
+SessionTable::SessionTable(const Surroundings& surroundings, SessionRules rules)
+    : around_(surroundings), rules_(std::move(rules)) {
+  sweep_timer_ = around_.executor.post_after(sweep_interval, [this] { sweep(); });
+}
+
+SessionTable::~SessionTable() {
+  closing_.clear();
+  sessions_.clear();
+  earlier_.clear();
+}
+
+void SessionTable::take(const net::NodeId& from, std::shared_ptr<net::PeerStream> stream) {
+  if (paused_) return stream->break_off(*paused_);
+  const auto newcomers = std::count_if(earlier_.begin(), earlier_.end(),
+                                       [](const Earlier& earlier) { return earlier.session == nullptr; });
+  if (static_cast<std::size_t>(newcomers) >= rules_.limits.newcomers)
+    return stream->break_off(
+        refusal(ErrorCode::Exhausted, "this stage has no place for more streams; try later"));
+  const EarlierPtr earlier = earlier_.insert(earlier_.end(), Earlier{from, nullptr, nullptr});
+  FrameStream::Events events;
+  events.admit = [this, earlier](ByteSpan header) { return admit(*earlier, header); };
+  events.received = [this, earlier](const Bytes& header, Bytes payload) {
+    received(earlier, header, std::move(payload));
+  };
+  events.ended = [this, earlier](const Error&) { ended(earlier); };
+  earlier->frames = std::make_unique<FrameStream>(std::move(stream), around_.executor, around_.clock,
+                                                  around_.times, encode_message(Alive{}), std::move(events));
+}
+
+Expected<std::size_t> SessionTable::admit(const Earlier& earlier, ByteSpan header) const {
+  const auto message = decode_message(header);
+  if (!message.ok()) return message.error();
+  if (const auto* follow = std::get_if<Follow>(&*message)) {
+    if (auto admitted = admit_route(earlier, follow->route); !admitted.ok()) return admitted.error();
+    return std::size_t{0};
+  }
+  if (std::holds_alternative<Alive>(*message)) return std::size_t{0};
+  if (earlier.session == nullptr)
+    return refusal(ErrorCode::InvalidArgument,
+                   "the first message of a stream names the route of its session");
+  return earlier.session->admit(*message);
+}
+
+// The signature comes last: it is the only expensive check.
+Expected<void> SessionTable::admit_route(const Earlier& earlier, const Route& route) const {
+  NS_RETURN_IF_ERROR(check_route(route, around_.shape));
+  if (route.kind != rules_.kind)
+    return refusal(ErrorCode::Unsupported, "this stage serves another kind of session");
+  const auto position = route.position_of(around_.own);
+  if (!position) return refusal(ErrorCode::InvalidArgument, "the route does not name this node");
+  const StageRange& asked = route.hops[*position].range;
+  if (!(asked == rules_.range))
+    return refusal(ErrorCode::Unavailable,
+                   fmt::format("this node does not hold that: it holds {}, and was asked for {}",
+                               to_text(rules_.range), to_text(asked)));
+  const net::NodeId before = *position == 0 ? crypto::node_id(route.driver) : route.hops[*position - 1].node;
+  if (before != earlier.from)
+    return refusal(ErrorCode::Denied, "another node is before this one on the route");
+  const auto found = sessions_.find(route.session);
+  if (earlier.session != nullptr && (found == sessions_.end() || found->second.get() != earlier.session))
+    return refusal(ErrorCode::InvalidArgument, "a stream belongs to one session");
+  if (found != sessions_.end() && found->second->route() == route) return {};
+  NS_RETURN_IF_ERROR(found == sessions_.end() ? admit_new(route)
+                                              : admit_change(found->second->route(), route));
+  if (!signature_holds(route, rules_.network))
+    return refusal(ErrorCode::Denied, "the driver's signature of the route does not hold");
+  return {};
+}
+
+Expected<void> SessionTable::admit_new(const Route& route) const {
+  if (rules_.admit) NS_RETURN_IF_ERROR(rules_.admit(route.driver, route.base));
+  std::uint64_t bytes = rules_.bytes_of(route);
+  for (const auto& [id, session] : sessions_) bytes += rules_.bytes_of(session->route());
+  if (sessions_.size() >= rules_.limits.sessions || bytes > rules_.limits.bytes)
+    return refusal(ErrorCode::Exhausted, "this stage has no place for another session");
+  return {};
+}
+
+Expected<void> SessionTable::admit_change(const Route& now, const Route& route) const {
+  if (now.driver != route.driver) return refusal(ErrorCode::Denied, "the session belongs to another driver");
+  if (route.revision <= now.revision)
+    return refusal(ErrorCode::InvalidArgument, "the route was replaced by a newer one");
+  if (route.sequences != now.sequences || route.length != now.length || route.window != now.window ||
+      route.wire != now.wire || route.positions != now.positions)
+    return refusal(ErrorCode::InvalidArgument, "a session keeps its sizes");
+  return {};
+}
+
+void SessionTable::received(EarlierPtr earlier, ByteSpan header, Bytes payload) {
+  const Message message = decode_message(header).value();  // admitted
+  if (const auto* route = std::get_if<Follow>(&message)) return follow(earlier, route->route);
+  if (const auto* work = std::get_if<Work>(&message)) {
+    const SessionId id = earlier->session->route().session;
+    if (auto taken = earlier->session->work(*work, std::move(payload)); !taken.ok())
+      refuse(id, taken.error());
+  } else if (const auto* close = std::get_if<Close>(&message)) {
+    earlier->session->close(close->finished_below);
+    remove(earlier->session->route().session);
+  }
+}
+
+void SessionTable::follow(EarlierPtr earlier, const Route& route) {
+  auto& session = sessions_[route.session];
+  if (session == nullptr)
+    session = rules_.make(route, *route.position_of(around_.own));
+  else if (!(session->route() == route))
+    session->follow(route);
+  if (earlier->session == session.get()) return;
+  // The stream of the hop that was replaced, or that connected anew.
+  if (const EarlierPtr other = stream_of(session.get()); other != earlier_.end()) {
+    other->frames->break_off(refusal(ErrorCode::Cancelled, "another stream took the place of this one"));
+    earlier_.erase(other);
+  }
+  earlier->session = session.get();
+  session->attach(earlier->frames.get());
+}
+
+void SessionTable::ended(EarlierPtr earlier) {
+  HopSession* const session = earlier->session;
+  earlier_.erase(earlier);
+  if (session == nullptr) return;
+  session->attach(nullptr);
+  if (session->position() != 0) return;
+  // The driver is gone.
+  session->close(0);
+  remove(session->route().session);
+}
+
+SessionTable::EarlierPtr SessionTable::stream_of(const HopSession* session) {
+  return std::find_if(earlier_.begin(), earlier_.end(),
+                      [&](const Earlier& earlier) { return earlier.session == session; });
+}
+
+HopSession* SessionTable::find(const SessionId& id) {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+void SessionTable::refuse(const SessionId& id, const Error& reason) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  if (const EarlierPtr earlier = stream_of(found->second.get()); earlier != earlier_.end()) {
+    found->second->attach(nullptr);
+    earlier->frames->break_off(reason);
+    earlier_.erase(earlier);
+  }
+  const auto gone = std::move(found->second);  // it may look for itself while it ends
+  sessions_.erase(found);
+}
+
+void SessionTable::refuse_all(const Error& reason) {
+  while (!sessions_.empty()) refuse(SessionId(sessions_.begin()->first), reason);
+}
+
+void SessionTable::remove(const SessionId& id) {
+  const auto found = sessions_.find(id);
+  if (const EarlierPtr earlier = stream_of(found->second.get()); earlier != earlier_.end()) {
+    found->second->attach(nullptr);
+    earlier_.erase(earlier);
+  }
+  closing_.push_back(std::move(found->second));
+  sessions_.erase(found);
+}
+
+void SessionTable::sweep() {
+  const MonotonicTime now = around_.clock.monotonic_now();
+  std::erase_if(closing_, [&](const auto& session) { return now - session->detached_at() > sweep_interval; });
+  std::vector<SessionId> missing;
+  for (const auto& [id, session] : sessions_)
+    if (!session->attached() && now - session->detached_at() > rules_.limits.earlier_hop_missing)
+      missing.push_back(id);
+  for (const SessionId& id : missing) {
+    sessions_[id]->close(0);
+    remove(id);
+  }
+  sweep_timer_ = around_.executor.post_after(sweep_interval, [this] { sweep(); });
+}
+
+void SessionTable::pause(const Error& reason) {
+  paused_ = reason;
+  for (auto earlier = earlier_.begin(); earlier != earlier_.end();) {
+    if (earlier->session != nullptr) {
+      ++earlier;
+      continue;
+    }
+    earlier->frames->break_off(reason);
+    earlier = earlier_.erase(earlier);
+  }
+  refuse_all(reason);
+}
+
+}  // namespace neuroshard::pipeline

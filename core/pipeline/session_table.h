@@ -1,0 +1,88 @@
+// The streams that other nodes open to a stage, and the sessions that they belong to.
+//
+// A stage that pauses breaks its streams off; drivers then lead their sessions around it. A session whose earlier hop
+// is gone waits for another one. Without its driver it ends.
+//
+// Bad input: a stream of a stranger, a route that is wrong or leads elsewhere, a message that is out of order or too
+// large break that stream off with a reason; other sessions go on. Threads: the executor's, all members.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "core/pipeline/hop_session.h"
+
+namespace neuroshard::pipeline {
+
+struct SessionLimits {
+  std::size_t sessions = 32;
+  std::size_t newcomers = 64;      // streams that have not named their session
+  std::uint64_t bytes = 1u << 30;  // of all sessions, as bytes_of() counts
+  Duration earlier_hop_missing = std::chrono::seconds(15);
+};
+
+struct SessionRules {
+  SessionKind kind = SessionKind::Training;
+  StageRange range;  // that this node holds
+  SessionLimits limits;
+  Bytes network;  // for the signatures of routes
+  // Whether this driver may use the stage at this base; null: every one. The error's message travels to it.
+  std::function<Expected<void>(const crypto::PublicKey& driver, const Hash256& base)> admit;
+  // The most that a session of this route keeps.
+  std::function<std::uint64_t(const Route&)> bytes_of;
+  // position: of this node.
+  std::function<std::unique_ptr<HopSession>(const Route&, std::size_t position)> make;
+};
+
+class SessionTable {
+ public:
+  // All surroundings, and what the rules refer to, outlive the table.
+  SessionTable(const Surroundings& surroundings, SessionRules rules);
+  ~SessionTable();
+  SessionTable(const SessionTable&) = delete;
+  SessionTable& operator=(const SessionTable&) = delete;
+
+  // A stream that another node opened.
+  void take(const net::NodeId& from, std::shared_ptr<net::PeerStream> stream);
+  // The reason travels to the drivers. New streams hear it until resume().
+  void pause(const Error& reason);
+  void resume() { paused_.reset(); }
+  bool paused() const { return paused_.has_value(); }
+
+  HopSession* find(const SessionId& id);  // null: it is over
+  void refuse(const SessionId& id, const Error& reason);
+  void refuse_all(const Error& reason);
+  std::size_t size() const { return sessions_.size(); }
+
+ private:
+  struct Earlier {  // the stream of a hop before
+    net::NodeId from{};
+    std::unique_ptr<FrameStream> frames;
+    HopSession* session = nullptr;  // null: a newcomer
+  };
+  using EarlierPtr = std::list<Earlier>::iterator;
+
+  Expected<std::size_t> admit(const Earlier& earlier, ByteSpan header) const;
+  Expected<void> admit_route(const Earlier& earlier, const Route& route) const;
+  Expected<void> admit_change(const Route& now, const Route& route) const;
+  Expected<void> admit_new(const Route& route) const;
+  void received(EarlierPtr earlier, ByteSpan header, Bytes payload);
+  void follow(EarlierPtr earlier, const Route& route);
+  void ended(EarlierPtr earlier);
+  EarlierPtr stream_of(const HopSession* session);
+  void remove(const SessionId& id);
+  void sweep();
+
+  const Surroundings around_;
+  const SessionRules rules_;
+  std::map<SessionId, std::unique_ptr<HopSession>> sessions_;
+  std::list<std::unique_ptr<HopSession>> closing_;  // their word to the hop behind is still on its way
+  std::list<Earlier> earlier_;
+  std::optional<Error> paused_;
+  std::unique_ptr<TimerHandle> sweep_timer_;
+};
+
+}  // namespace neuroshard::pipeline
