@@ -15,23 +15,17 @@ void append_ids(Bytes& bytes, const std::vector<std::int32_t>& ids) {
 
 Driver::Driver(const Surroundings& surroundings, const crypto::KeyPair& key, Bytes network, Route route,
                DriverEvents events, Duration retry)
-    : key_(key),
-      network_(std::move(network)),
-      events_(std::move(events)),
-      retry_(retry),
-      executor_(surroundings.executor),
-      clock_(surroundings.clock),
+    : next_(std::move(events.next)),
+      finish_(std::move(events.finished)),
       exchanges_(surroundings.exchanges),
-      route_(std::move(route)),
       hop_(surroundings, {[this](const Result& done, const Bytes&) { result(done); },
-                          [this](const Lost& one) { lost(one); }}) {
-  sign_route(route_, key_, network_);
-}
+                          [this](const Lost& one) { lead_.lost(one); }}),
+      lead_(surroundings, key, std::move(network), std::move(route), std::move(events.lead), hop_, retry) {}
 
 void Driver::start() {
   NS_CHECK(!started_);
   started_ = true;
-  hop_.follow(route_, 0);
+  lead_.start();
   pump();
 }
 
@@ -41,7 +35,7 @@ void Driver::wake() {
 
 void Driver::close() {
   if (std::exchange(closed_, true)) return;
-  retries_.clear();
+  lead_.stop();
   hop_.close(oldest_unfinished());
 }
 
@@ -52,11 +46,11 @@ std::uint64_t Driver::oldest_unfinished() const {
 void Driver::pump() {
   while (started_ && !closed_) {
     const std::uint64_t oldest = oldest_unfinished();
-    if (next_index_ - oldest >= route_.window) return;
-    auto text = events_.next();
+    if (next_index_ - oldest >= route().window) return;
+    auto text = next_();
     if (!text) return;
-    const std::size_t tokens = std::size_t{text->sequences} * route_.length;
-    NS_CHECK(text->sequences >= 1 && text->sequences <= route_.sequences && text->tokens.size() == tokens &&
+    const std::size_t tokens = std::size_t{text->sequences} * route().length;
+    NS_CHECK(text->sequences >= 1 && text->sequences <= route().sequences && text->tokens.size() == tokens &&
              text->targets.size() == tokens);
     auto payload = std::make_shared<Bytes>();
     payload->reserve(2 * tokens * sizeof(std::int32_t));
@@ -70,36 +64,9 @@ void Driver::pump() {
 void Driver::result(const Result& result) {
   unfinished_.erase(result.index);
   ++finished_;
-  exchanges_.finished_below(route_.session, oldest_unfinished());
-  events_.finished(result.index, result.sums);
+  exchanges_.finished_below(route().session, oldest_unfinished());
+  finish_(result.index, result.sums);
   pump();
-}
-
-void Driver::lost(const Lost& lost) {
-  if (closed_ || lost.position >= route_.hops.size()) return;
-  // Somebody else is there by now.
-  if (route_.hops[lost.position].node != lost.node) return;
-  if (events_.lost) events_.lost(lost);
-  lead_around(lost);
-}
-
-// Holders that all refuse are asked no more often than every `retry`.
-void Driver::lead_around(const Lost& lost) {
-  RouteHop& hop = route_.hops[lost.position];
-  const MonotonicTime now = clock_.monotonic_now();
-  const auto before = replaced_at_.find(lost.position);
-  const bool too_early = before != replaced_at_.end() && now - before->second < retry_;
-  const auto other = too_early ? std::nullopt : events_.replace(hop.range, hop.node);
-  if (!other) {
-    retries_[lost.position] = executor_.post_after(retry_, [this, lost] { lead_around(lost); });
-    return;
-  }
-  hop.node = *other;
-  replaced_at_[lost.position] = now;
-  ++route_.revision;
-  ++replaced_;
-  sign_route(route_, key_, network_);
-  hop_.follow(route_, 0);
 }
 
 }  // namespace neuroshard::pipeline

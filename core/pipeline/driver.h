@@ -8,13 +8,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <vector>
 
-#include "core/pipeline/next_hop.h"
+#include "core/pipeline/session_lead.h"
 
 namespace neuroshard::pipeline {
 
@@ -28,11 +27,7 @@ struct DriverEvents {
   std::function<std::optional<MicroBatchText>()> next;
   // In the order in which they finish. The sums are those of the whole model.
   std::function<void(std::uint64_t index, const Sums& sums)> finished;
-  // Another holder of the range, or the same node again: `lost` is the one that does not answer. Nothing: none is
-  // known now.
-  std::function<std::optional<net::NodeId>(const StageRange& range, const net::NodeId& lost)> replace;
-  // For the log and the pages. Null: nobody listens.
-  std::function<void(const Lost&)> lost;
+  LeadEvents lead;
 };
 
 class Driver {
@@ -46,33 +41,24 @@ class Driver {
   // The stages forget the session once they have heard it.
   void close();
 
-  const Route& route() const { return route_; }
+  const Route& route() const { return lead_.route(); }
   std::size_t unfinished() const { return hop_.unanswered(); }
   std::uint64_t finished() const { return finished_; }
-  std::uint64_t replaced() const { return replaced_; }  // hops
+  std::uint64_t replaced() const { return lead_.replaced(); }  // hops
 
  private:
   void pump();
   std::uint64_t oldest_unfinished() const;
   void result(const Result& result);
-  void lost(const Lost& lost);
-  void lead_around(const Lost& lost);
 
-  const crypto::KeyPair& key_;
-  const Bytes network_;
-  const DriverEvents events_;
-  const Duration retry_;
-  Executor& executor_;
-  const Clock& clock_;
+  const std::function<std::optional<MicroBatchText>()> next_;
+  const std::function<void(std::uint64_t index, const Sums& sums)> finish_;
   ExchangeLog& exchanges_;
-  Route route_;
   NextHop hop_;
-  std::uint64_t next_index_ = 0, finished_ = 0, replaced_ = 0;
+  SessionLead lead_;
+  std::uint64_t next_index_ = 0, finished_ = 0;
   std::set<std::uint64_t> unfinished_;  // by index
   bool started_ = false, closed_ = false;
-  // By position.
-  std::map<std::uint8_t, MonotonicTime> replaced_at_;
-  std::map<std::uint8_t, std::unique_ptr<TimerHandle>> retries_;
 };
 
 }  // namespace neuroshard::pipeline

@@ -54,7 +54,7 @@ void NextHop::send(const Work& work, SharedBytes payload) {
 void NextHop::transmit(const Sent& sent) {
   Work work = sent.work;
   if (route_.kind == SessionKind::Text)
-    work.finished_below = unanswered_.contains(work.index) ? 0 : work.index + 1;
+    work.finished_below = unanswered_.contains(work.index) ? *unanswered_.begin() : work.index + 1;
   else
     around_.exchanges.note({route_.session, work.index, Direction::Work, around_.own, hop().node},
                            *sent.payload);

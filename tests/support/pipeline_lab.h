@@ -11,6 +11,8 @@
 #include "core/net/local_stream.h"
 #include "core/pipeline/driver.h"
 #include "core/pipeline/stage_worker.h"
+#include "core/pipeline/text_driver.h"
+#include "core/pipeline/text_stage.h"
 #include "core/sim/world.h"
 #include "tests/support/keys.h"
 #include "tests/unit/model/model_test.h"
@@ -44,13 +46,15 @@ class DelayedStream final : public net::PeerStream {
 class PipelineLab {
  public:
   struct Node {
-    crypto::KeyPair key;
+    explicit Node(crypto::KeyPair own) : key(std::move(own)) {}
+    const crypto::KeyPair key;
     net::NodeId id{};
     pipeline::StageRange range;
     compute::StagePtr stage;
     pipeline::ExchangeLog exchanges;
     std::unique_ptr<pipeline::Lines> lines;
-    std::unique_ptr<pipeline::StageWorker> worker;  // null: dead, or only a driver
+    std::unique_ptr<pipeline::StageWorker> worker;  // null: dead, a stage of texts, or only a driver
+    std::unique_ptr<pipeline::TextStage> texts;     // null: likewise
     std::vector<std::uint64_t> steps;               // tokens that counted in each
     std::vector<std::string> troubles;
     bool alive = true;
@@ -59,21 +63,15 @@ class PipelineLab {
   PipelineLab(compute::Module& module, const compute::ModelShape& shape, Duration delay = Duration(0))
       : module_(module), shape_(shape), delay_(delay) {}
   ~PipelineLab() {
-    for (auto& node : nodes_) node->worker.reset();
+    for (auto& node : nodes_) {
+      node->worker.reset();
+      node->texts.reset();
+    }
   }
 
   // A node that holds nothing: a driver's.
   Node& add_node() {
-    nodes_.push_back(std::make_unique<Node>(Node{key_numbered(static_cast<std::uint16_t>(nodes_.size() + 1)),
-                                                 {},
-                                                 {},
-                                                 nullptr,
-                                                 {},
-                                                 nullptr,
-                                                 nullptr,
-                                                 {},
-                                                 {},
-                                                 true}));
+    nodes_.push_back(std::make_unique<Node>(key_numbered(static_cast<std::uint16_t>(nodes_.size() + 1))));
     Node& node = *nodes_.back();
     node.id = crypto::node_id(node.key.public_key());
     node.lines = std::make_unique<LabLines>(*this, node);
@@ -82,13 +80,7 @@ class PipelineLab {
   Node& add_stage(const pipeline::StageRange& range, const pipeline::StageSchedule::Limits& limits) {
     Node& node = add_node();
     node.range = range;
-    compute::StageSpec spec;
-    spec.shape = shape_;
-    spec.first_layer = range.first_layer;
-    spec.layer_count = range.layer_count;
-    spec.embed = range.embed;
-    spec.head = range.head;
-    node.stage = model_test::stage_of(module_, spec);
+    node.stage = model_test::stage_of(module_, spec_of(range));
     const auto rule = [this](compute::SlotId, std::uint64_t) {
       compute::StepOptions options;
       options.learning_rate = learning_rate;
@@ -106,6 +98,18 @@ class PipelineLab {
         options);
     return node;
   }
+  Node& add_text_stage(const pipeline::StageRange& range) {
+    Node& node = add_node();
+    node.range = range;
+    compute::StageSpec spec = spec_of(range);
+    spec.trainable = false;
+    node.stage = model_test::stage_of(module_, spec);
+    pipeline::TextStageOptions options;
+    options.range = range;
+    node.texts = std::make_unique<pipeline::TextStage>(
+        around(node), executor_, std::make_shared<pipeline::TextLane>(*node.stage, range, shape_), options);
+    return node;
+  }
   // Layers from each of `cuts` to the next; embedding first, head last.
   std::vector<Node*> add_stages(const std::vector<std::uint32_t>& cuts,
                                 const pipeline::StageSchedule::Limits& limits) {
@@ -118,6 +122,7 @@ class PipelineLab {
   void kill(Node& node) {
     node.alive = false;
     node.worker.reset();  // the stage stays: a job may be queued
+    node.texts.reset();
     for (const auto& weak : streams_[node.id])
       if (const auto stream = weak.lock())
         stream->break_off(make_error(ErrorCode::Unavailable, "connection reset"));
@@ -159,7 +164,7 @@ class PipelineLab {
    private:
     void connect(const net::NodeId& peer, const Opened& done) {
       Node* const other = lab_.find(peer);
-      if (!own_.alive || other == nullptr || other->worker == nullptr)
+      if (!own_.alive || other == nullptr || (other->worker == nullptr && other->texts == nullptr))
         return done(make_error(ErrorCode::Unavailable, "connection refused"));
       auto [here, there] = net::make_local_stream(lab_.executor_);
       const auto delayed = [this](std::shared_ptr<net::PeerStream> end) {
@@ -168,7 +173,8 @@ class PipelineLab {
       const auto ours = delayed(std::move(here)), theirs = delayed(std::move(there));
       lab_.streams_[own_.id].push_back(ours);
       lab_.streams_[peer].push_back(theirs);
-      other->worker->take(own_.id, theirs);
+      if (other->worker != nullptr) other->worker->take(own_.id, theirs);
+      if (other->texts != nullptr) other->texts->take(own_.id, theirs);
       done(std::shared_ptr<net::PeerStream>(ours));
     }
     PipelineLab& lab_;
@@ -176,6 +182,15 @@ class PipelineLab {
     std::vector<std::unique_ptr<TimerHandle>> timers_;
   };
 
+  compute::StageSpec spec_of(const pipeline::StageRange& range) const {
+    compute::StageSpec spec;
+    spec.shape = shape_;
+    spec.first_layer = range.first_layer;
+    spec.layer_count = range.layer_count;
+    spec.embed = range.embed;
+    spec.head = range.head;
+    return spec;
+  }
   Node* find(const net::NodeId& id) {
     for (const auto& node : nodes_)
       if (node->id == id) return node.get();
@@ -201,10 +216,10 @@ class LabDriver {
     pipeline::DriverEvents events;
     events.next = [this] { return next(); };
     events.finished = [this](std::uint64_t index, const pipeline::Sums& sums) { done[index] = sums; };
-    events.replace = [this](const pipeline::StageRange& range, const net::NodeId& lost) {
+    events.lead.replace = [this](const pipeline::StageRange& range, const net::NodeId& lost) {
       return replace ? replace(range, lost) : std::optional<net::NodeId>(lost);
     };
-    events.lost = [this](const pipeline::Lost& one) { lost.push_back(one); };
+    events.lead.lost = [this](const pipeline::Lost& one) { lost.push_back(one); };
     driver_ =
         std::make_unique<pipeline::Driver>(lab.around(node), node.key, Bytes(), route, std::move(events));
   }

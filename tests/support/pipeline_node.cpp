@@ -260,8 +260,8 @@ class PipelineNode {
            {"loss", sums.loss / static_cast<double>(sums.target_tokens)},
            {"at", seconds()}});
     };
-    events.replace = [this](const auto& range, const auto& lost) { return other_holder(range, lost); };
-    events.lost = [this](const pipeline::Lost& lost) {
+    events.lead.replace = [this](const auto& range, const auto& lost) { return other_holder(range, lost); };
+    events.lead.lost = [this](const pipeline::Lost& lost) {
       say({{"lost", lost.position}, {"what", lost.what}, {"at", seconds()}});
     };
     driver_ =

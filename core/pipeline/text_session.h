@@ -1,0 +1,58 @@
+// A session of one text at one stage. A repeated piece changes nothing: its result is sent again if it is wanted.
+//
+// Memory: the pieces that are not computed yet, and the logits of the route's window. Threads: the executor's.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "core/pipeline/hop_session.h"
+
+namespace neuroshard::pipeline {
+
+// Asks its stage for the computation of a piece.
+class TextHost {
+ public:
+  virtual ~TextHost() = default;
+  virtual void piece_arrived(const SessionId& session) = 0;
+  virtual void text_ended(std::uint64_t number) = 0;
+};
+
+class TextSession final : public HopSession {
+ public:
+  // number: of its cache. host outlives the session.
+  TextSession(const Surroundings& surroundings, TextHost& host, const Route& route, std::size_t position,
+              std::uint64_t number);
+  ~TextSession() override;
+
+  Expected<void> work(const Work& work, Bytes payload) override;
+  void close(std::uint64_t finished_below) override;
+
+  struct Piece {
+    Work work;
+    SharedBytes payload;
+  };
+  // The one to compute now; null: none.
+  const Piece* next_piece() const { return pieces_.empty() ? nullptr : &pieces_.front(); }
+  void computed(Bytes output);
+  std::uint64_t number() const { return number_; }
+
+ private:
+  Expected<void> admit_work(const Work& work) const override;
+  void returned(const Result& result, Bytes logits) override;
+  using Answer = std::pair<Result, SharedBytes>;
+  void answer(const Result& result, SharedBytes logits);
+  void send(const Answer& answer);
+
+  TextHost& host_;
+  const std::uint64_t number_;
+  std::deque<Piece> pieces_;                         // arrived, not computed
+  std::uint64_t arrived_ = 0;                        // pieces
+  std::uint64_t positions_ = 0;                      // of the pieces that arrived
+  std::map<std::uint64_t, std::uint64_t> asked_by_;  // wanted results, and the attachment that asked last
+  std::map<std::uint64_t, Answer> answers_;          // that the driver may not have
+};
+
+}  // namespace neuroshard::pipeline

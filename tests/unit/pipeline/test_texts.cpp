@@ -1,0 +1,205 @@
+// Texts through a pipeline: the tokens of one process, also when stages die in the middle of a sentence.
+#include <QtTest>
+
+#include "tests/support/pipeline_lab.h"
+#include "tests/support/test_main.h"
+#include "tests/support/time.h"
+
+using namespace neuroshard;
+using namespace neuroshard::model_test;
+using namespace neuroshard::test;
+
+namespace {
+
+using Node = PipelineLab::Node;
+
+ModelShape four_layers() {
+  ModelShape shape = small_shape(4);
+  shape.layers = 4;
+  return shape;
+}
+
+std::vector<std::int32_t> prompt_of(std::size_t count) {
+  Rng rng(count);
+  std::vector<std::int32_t> tokens;
+  for (std::size_t i = 0; i < count; ++i)
+    tokens.push_back(static_cast<std::int32_t>(rng.below(four_layers().vocab)));
+  return tokens;
+}
+
+// What a text samples from its logits: the same for both ways.
+struct Writer {
+  Rng rng{11};
+  std::vector<std::int32_t> tokens;
+
+  std::int32_t next(Span<const float> logits) {
+    std::vector<double> weights;
+    const float most = *std::max_element(logits.begin(), logits.end());
+    for (const float value : logits) weights.push_back(std::exp(static_cast<double>(value - most)));
+    double rest = static_cast<double>(rng.below(1u << 30)) / (1u << 30);
+    rest *= std::accumulate(weights.begin(), weights.end(), 0.0);
+    std::size_t token = 0;
+    while (token + 1 < weights.size() && rest >= weights[token]) rest -= weights[token++];
+    tokens.push_back(static_cast<std::int32_t>(token));
+    return tokens.back();
+  }
+};
+
+std::vector<std::int32_t> alone(Module& module, const std::vector<std::int32_t>& prompt, std::size_t count,
+                                std::uint32_t piece) {
+  const ModelShape shape = four_layers();
+  const StagePtr stage = stage_of(module, whole_model(shape));
+  Writer writer;
+  std::vector<float> logits(shape.vocab);
+  if (!stage->open_session(1, 256).ok()) return {};
+  for (std::size_t at = 0; at < prompt.size(); at += piece) {
+    const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(piece, prompt.size() - at));
+    if (!stage->extend_session(1, n, prompt.data() + at, nullptr, nullptr, logits.data()).ok()) return {};
+  }
+  while (writer.tokens.size() < count) {
+    const std::int32_t token = writer.next({logits.data(), logits.size()});
+    if (!stage->extend_session(1, 1, &token, nullptr, nullptr, logits.data()).ok()) return {};
+  }
+  return writer.tokens;
+}
+
+struct Fixture {
+  const ModelShape shape = four_layers();
+  PipelineLab lab;
+  std::vector<Node*> first, second;
+  std::unique_ptr<pipeline::TextDriver> driver;
+  Writer writer;
+  std::size_t count = 0;
+
+  explicit Fixture(Module& module) : lab(module, shape, 5 * millisecond) {
+    const pipeline::StageRange ranges[] = {{0, 1, true, false}, {1, 2, false, false}, {3, 1, false, true}};
+    for (const auto& range : ranges) first.push_back(&lab.add_text_stage(range));
+    for (const auto& range : ranges) second.push_back(&lab.add_text_stage(range));
+  }
+  pipeline::Route route(std::uint32_t piece) {
+    pipeline::Route route = lab.route(first, piece, 2);
+    route.kind = pipeline::SessionKind::Text;
+    route.length = 1;
+    route.positions = 256;
+    return route;
+  }
+  void begin(std::uint32_t piece) {
+    pipeline::LeadEvents events;
+    events.replace = [this](const pipeline::StageRange& range,
+                            const net::NodeId& lost) -> std::optional<net::NodeId> {
+      for (const auto& node : lab.nodes())
+        if (node->texts != nullptr && node->range == range && node->id != lost) return node->id;
+      return std::nullopt;
+    };
+    Node& home = lab.add_node();
+    driver =
+        std::make_unique<pipeline::TextDriver>(lab.around(home), home.key, Bytes(), route(piece), events);
+    driver->start();
+  }
+  Expected<void> write(const std::vector<std::int32_t>& tokens, std::size_t until) {
+    return driver->extend(tokens, [this, until](Span<const float> logits) {
+      const std::int32_t token = writer.next(logits);
+      if (writer.tokens.size() < until) (void)write({token}, until);
+    });
+  }
+};
+
+}  // namespace
+
+class TestPipelineTexts : public QObject {
+  Q_OBJECT
+ private:
+  Module* module_ = nullptr;
+
+ private Q_SLOTS:
+  void initTestCase() {
+    const Expected<LoadedModule> loaded = load();
+    QVERIFY2(loaded.ok(), loaded.ok() ? "" : loaded.error().message.c_str());
+    module_ = loaded->module;
+  }
+
+  void the_tokens_of_one_process() {
+    const auto prompt = prompt_of(21);
+    const auto expected = alone(*module_, prompt, 40, 8);
+    QCOMPARE(expected.size(), std::size_t{40});
+    Fixture all(*module_);
+    all.begin(8);
+    QVERIFY(all.write(prompt, 40).ok());
+    QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() == 40; }, minute));
+    QCOMPARE(all.writer.tokens, expected);
+    all.driver->close();
+    all.lab.run_for(3 * test::second);
+    for (const Node* stage : all.first) QCOMPARE(stage->texts->sessions(), std::size_t{0});
+  }
+
+  void a_stage_dies_in_mid_sentence_data() {
+    QTest::addColumn<QVector<int>>("victims");
+    QTest::newRow("first") << QVector<int>{0};
+    QTest::newRow("middle") << QVector<int>{1};
+    QTest::newRow("last") << QVector<int>{2};
+    QTest::newRow("two at once") << QVector<int>{1, 2};
+    QTest::newRow("all") << QVector<int>{0, 1, 2};
+  }
+  void a_stage_dies_in_mid_sentence() {
+    QFETCH(QVector<int>, victims);
+    const auto prompt = prompt_of(30);
+    const auto expected = alone(*module_, prompt, 36, 16);
+    Fixture all(*module_);
+    all.begin(16);
+    QVERIFY(all.write(prompt, 36).ok());
+    QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() == 15; }, minute));
+    all.lab.run_for(7 * millisecond);  // a piece is on its way
+    for (const int victim : victims) all.lab.kill(*all.first[static_cast<std::size_t>(victim)]);
+    QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() == 36; }, minute));
+    QCOMPARE(all.writer.tokens, expected);
+    QVERIFY(all.driver->replaced() >= static_cast<std::uint64_t>(victims.size()));
+  }
+
+  // Many texts at the same stages do not mix.
+  void texts_beside_each_other() {
+    const auto prompt = prompt_of(9);
+    const auto expected = alone(*module_, prompt, 12, 4);
+    Fixture all(*module_);
+    all.begin(4);
+    std::vector<std::unique_ptr<pipeline::TextDriver>> others;
+    int answers = 0;
+    for (int i = 0; i < 5; ++i) {
+      Node& home = all.lab.add_node();
+      others.push_back(std::make_unique<pipeline::TextDriver>(
+          all.lab.around(home), home.key, Bytes(), all.route(4),
+          pipeline::LeadEvents{[](const auto&, const auto& lost) { return std::optional(lost); }, nullptr}));
+      others.back()->start();
+      QVERIFY(others.back()
+                  ->extend(prompt_of(static_cast<std::size_t>(10 + i)), [&](Span<const float>) { ++answers; })
+                  .ok());
+    }
+    QVERIFY(all.write(prompt, 12).ok());
+    QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() == 12 && answers == 5; }, minute));
+    QCOMPARE(all.writer.tokens, expected);
+  }
+
+  void texts_have_bounds() {
+    Fixture all(*module_);
+    all.begin(8);
+    QVERIFY(!all.driver->extend({}, [](Span<const float>) {}).ok());
+    QVERIFY(!all.driver->extend(prompt_of(257), [](Span<const float>) {}).ok());
+    QVERIFY(all.write(prompt_of(255), 2).ok());
+    QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() == 2; }, minute));
+    QVERIFY(!all.driver->extend({1}, [](Span<const float>) {}).ok());
+    // A stage of training takes no texts.
+    Node& other = all.lab.add_stage({0, 1, true, false}, {64, 4, 4});
+    pipeline::Route route = all.route(8);
+    route.hops[0].node = other.id;
+    std::vector<pipeline::Lost> lost;
+    Node& home = all.lab.add_node();
+    pipeline::TextDriver driver(all.lab.around(home), home.key, Bytes(), route,
+                                {[](const auto&, const auto&) { return std::nullopt; },
+                                 [&](const pipeline::Lost& one) { lost.push_back(one); }});
+    driver.start();
+    QVERIFY(all.lab.run_until([&] { return !lost.empty(); }, minute));
+    QVERIFY2(lost[0].what.find("another kind of session") != std::string::npos, lost[0].what.c_str());
+  }
+};
+
+NS_TEST(TestPipelineTexts)
+#include "test_texts.moc"
