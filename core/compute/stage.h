@@ -141,6 +141,14 @@ class Stage {
   // Frees everything; the pointer is dead afterwards. The module allocates and the module releases.
   virtual void release() = 0;
 
+  // Another range of layers, other ends or experts of the same model, while the stage lives: shape, router and trainable
+  // must be as before, and the precision stays. Slots that both specs have keep parameters, gradients and moments, and
+  // layers their router's counts and biases; nothing is copied. Other new slots start as zeros: write them, then call
+  // parameters_changed. Dropped slots give their memory back at once; new ones exist before that, so that at a failure
+  // (Exhausted) the stage is as before. Indices of slots and SlotBuffers from before are invalid afterwards.
+  // Busy while a micro-batch, an expert call or a session is kept.
+  virtual Status change(const StageSpec& spec) = 0;
+
   virtual std::uint32_t slot_count() const = 0;
   virtual SlotBuffers slot(std::uint32_t index) = 0;
   virtual Status copy_out(std::uint32_t slot, SlotBuffer buffer, float* target) = 0;

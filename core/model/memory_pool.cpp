@@ -79,6 +79,11 @@ void MemoryPool::release_to_owner(void* memory) noexcept {
   if (memory != nullptr) static_cast<Header*>(start_of(memory))->pool->release(memory);
 }
 
+void MemoryPool::trim() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return_waiting();
+}
+
 void MemoryPool::set_limit(std::uint64_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   limit_ = bytes;

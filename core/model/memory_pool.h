@@ -43,6 +43,8 @@ class MemoryPool {
   // To the pool that it came from.
   static void release_to_owner(void* memory) noexcept;
 
+  // Blocks that wait go back to the system.
+  void trim();
   void set_limit(std::uint64_t bytes);
   std::uint64_t live() const;
   // Most in use since the last reset.

@@ -15,6 +15,7 @@
 #include "core/model/products_check.h"
 #include "core/model/script_model.h"
 #include "core/model/stage_boundary.h"
+#include "core/model/stage_checks.h"
 #include "core/model/tensors.h"
 #include "core/model/torch_allocator.h"
 
@@ -142,7 +143,7 @@ compute::Stage* CpuModule::create_stage(const compute::StageSpec& spec, Status* 
   compute::Stage* stage = nullptr;
   *status = guarded(threads_.load(), [&] {
     if (const Status checked = check_spec(spec); !checked.ok()) return checked;
-    stage = new StageBoundary(std::make_unique<NeuroLlm>(spec, *backend_), threads_);
+    stage = new StageBoundary(std::make_unique<NeuroLlm>(spec, *backend_), threads_, pool_);
     return success();
   });
   return stage;

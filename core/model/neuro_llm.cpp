@@ -19,50 +19,26 @@ NeuroLlm::NeuroLlm(const compute::StageSpec& spec, const Backend& backend)
       first_layer_(spec.first_layer),
       trainable_(spec.trainable),
       provider_(spec.experts),
-      blocks_(spec.layer_count),
-      balance_(spec.layer_count, spec.shape.experts, spec.router.bias_gamma) {
+      balance_(spec.layer_count, spec.shape.experts, spec.router.bias_gamma),
+      weights_(make_stage_weights(spec, *backend.kernels, balance_, {})) {
   if (spec.layer_count > 0) rope_.reserve(spec.shape.sequence);
-  make_slots(spec);
 }
 
-void NeuroLlm::make_slots(const compute::StageSpec& spec) {
-  const std::uint32_t experts = spec.shape.experts;
-  const Kernels& kernels = context_.kernels();
-  const auto add = [&](SlotId id) -> SlotState& {
-    slots_.push_back(make_slot_state(spec.shape, id, spec.trainable));
-    return slots_.back();
-  };
-  if (spec.embed) embed_ = weight_of(add({SlotKind::Embed, 0, 0}), 0);
-  for (std::uint32_t index = 0; index < spec.layer_count; ++index) {
-    const std::uint32_t layer = first_layer_ + index;
-    BlockWeights& block = blocks_[index];
-    {
-      SlotState& slot = add({SlotKind::Layer, layer, 0});
-      block.attention_norm = weight_of(slot, 0);
-      block.qkv = product_weight(kernels, slot, 1, 3);
-      block.out = product_weight(kernels, slot, 4);
-      block.mixture_norm = weight_of(slot, 5);
-      if (experts > 1) block.mixture.router = product_weight(kernels, slot, 6);
-    }
-    block.mixture.choices = spec.shape.experts_per_token;
-    block.mixture.width = spec.shape.ffn;
-    block.mixture.bias = balance_.bias_of(index);
-    for (std::uint32_t expert = 0; expert < experts; ++expert) {
-      const bool held =
-          spec.expert_held == nullptr || spec.expert_held[std::size_t{index} * experts + expert] != 0;
-      block.mixture.experts.push_back(held ? expert_weights(kernels, add({SlotKind::Expert, layer, expert}))
-                                           : ExpertWeights());
-    }
-  }
-  if (!spec.head) return;
-  SlotState& slot = add({SlotKind::Head, 0, 0});
-  head_.norm = weight_of(slot, 0);
-  head_.logits = product_weight(kernels, slot, 1);
+void NeuroLlm::change(const compute::StageSpec& spec) {
+  RouterBalance balance = balance_.of_layers(first_layer_, spec.first_layer, spec.layer_count);
+  StageWeights weights = make_stage_weights(spec, context_.kernels(), balance, weights_.slots);
+  if (spec.layer_count > 0) rope_.reserve(spec.shape.sequence);
+  // Nothing fails from here on.
+  weights_ = std::move(weights);
+  balance_ = std::move(balance);
+  first_layer_ = spec.first_layer;
+  provider_ = spec.experts;
 }
 
 bool NeuroLlm::holds_expert(std::uint32_t layer, std::uint32_t expert) const {
-  return layer >= first_layer_ && layer - first_layer_ < blocks_.size() && expert < context_.shape.experts &&
-         blocks_[layer - first_layer_].mixture.experts[expert].held();
+  return layer >= first_layer_ && layer - first_layer_ < weights_.blocks.size() &&
+         expert < context_.shape.experts &&
+         weights_.blocks[layer - first_layer_].mixture.experts[expert].held();
 }
 
 const KvCache* NeuroLlm::session(std::uint64_t id) const {
@@ -74,7 +50,7 @@ at::Tensor NeuroLlm::enter(std::int64_t tokens, const std::int32_t* ids, const f
   const std::int64_t hidden = context_.shape.hidden;
   if (!has_embed()) return copy_floats(input, {tokens, hidden});
   at::Tensor x = make_floats({tokens, hidden});
-  context_.kernels().gather_rows(floats(embed_.value), ids, tokens, hidden, floats(x));
+  context_.kernels().gather_rows(floats(weights_.embed.value), ids, tokens, hidden, floats(x));
   return x;
 }
 
@@ -92,12 +68,12 @@ BlockRun NeuroLlm::run_of(const BlockRun& base, std::size_t block, std::uint64_t
 
 at::Tensor NeuroLlm::run_blocks(const BlockRun& run, std::uint64_t id, at::Tensor x, MicroBatchState* keep,
                                 compute::ForwardMetrics& metrics) {
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+  for (std::size_t i = 0; i < weights_.blocks.size(); ++i) {
     BlockState state;
-    x = block_forward(context_, blocks_[i], run_of(run, i, id, keep != nullptr), x, state);
+    x = block_forward(context_, weights_.blocks[i], run_of(run, i, id, keep != nullptr), x, state);
     const Routing& routing = state.mixture.routing;
     if (context_.shape.experts > 1) {
-      const auto weight = static_cast<double>(x.size(0)) / static_cast<double>(blocks_.size());
+      const auto weight = static_cast<double>(x.size(0)) / static_cast<double>(weights_.blocks.size());
       metrics.balance_sum += weight * routing.balance;
       metrics.z_sum += weight * routing.z;
     }
@@ -134,7 +110,8 @@ void NeuroLlm::forward(std::uint64_t id, const compute::MicroBatch& batch, float
   if (has_embed()) state.tokens = copy_ints(batch.tokens, {tokens});
   const at::Tensor x = run_blocks(state.run, id, enter(tokens, batch.tokens, batch.input), &state, metrics);
   if (has_head()) {
-    metrics.loss_sum = head_forward(context_, head_, x, copy_ints(batch.targets, {tokens}), state.head);
+    metrics.loss_sum =
+        head_forward(context_, weights_.head, x, copy_ints(batch.targets, {tokens}), state.head);
   } else {
     copy_to(x, output);
   }
@@ -159,21 +136,21 @@ void NeuroLlm::backward(std::uint64_t id, const float* gradient_output, float* g
   const std::int64_t hidden = context_.shape.hidden;
   ResidualGradient gradient;
   if (has_head()) {
-    gradient = head_backward(context_, head_, state.head, gradients);
+    gradient = head_backward(context_, weights_.head, state.head, gradients);
   } else {
     gradient.sum = copy_floats(gradient_output, {tokens, hidden});
     gradient.rounded = narrowed(context_.kernels(), gradient.sum);
   }
-  for (std::size_t i = blocks_.size(); i-- > 0;) {
+  for (std::size_t i = weights_.blocks.size(); i-- > 0;) {
     gradients.add(
         [this, i, counts = state.blocks[i].mixture.routing.counts] { balance_.add_step_load(i, counts); });
-    block_backward(context_, blocks_[i], run_of(state.run, i, id, true), state.blocks[i], gradient,
+    block_backward(context_, weights_.blocks[i], run_of(state.run, i, id, true), state.blocks[i], gradient,
                    gradients);
   }
   if (has_embed()) {
     gradients.add([this, rows = gradient.sum, ids = state.tokens] {
       context_.kernels().scatter_add_rows(floats(rows), ints(ids), rows.size(0), rows.size(1),
-                                          context_.shape.vocab, floats(embed_.gradient));
+                                          context_.shape.vocab, floats(weights_.embed.gradient));
     });
   } else {
     copy_to(gradient.sum, gradient_input);
@@ -191,7 +168,7 @@ void NeuroLlm::evaluate(const compute::MicroBatch& batch, float* output, compute
   const at::Tensor x = run_blocks(run, 0, enter(tokens, batch.tokens, batch.input), nullptr, metrics);
   if (has_head()) {
     HeadState state;
-    metrics.loss_sum = head_forward(context_, head_, x, copy_ints(batch.targets, {tokens}), state);
+    metrics.loss_sum = head_forward(context_, weights_.head, x, copy_ints(batch.targets, {tokens}), state);
   } else {
     copy_to(x, output);
   }
@@ -203,29 +180,30 @@ void NeuroLlm::logits(const compute::MicroBatch& batch, float* logits) {
   run.sequence = batch.sequence;
   compute::ForwardMetrics metrics;
   const std::int64_t tokens = run.batch * run.sequence;
-  head_logits(context_, head_, run_blocks(run, 0, enter(tokens, batch.tokens, batch.input), nullptr, metrics),
-              logits);
+  head_logits(context_, weights_.head,
+              run_blocks(run, 0, enter(tokens, batch.tokens, batch.input), nullptr, metrics), logits);
 }
 
 bool NeuroLlm::step(const std::vector<compute::SlotStep>& steps, compute::StepMetrics& metrics) {
-  if (!adamw_step(context_.kernels(), slots_, steps, compute::model_parameter_count(context_.shape), metrics))
+  if (!adamw_step(context_.kernels(), weights_.slots, steps, compute::model_parameter_count(context_.shape),
+                  metrics))
     return false;
   for (const compute::SlotStep& step : steps) {
-    const SlotId id = slots_[step.slot].id;
+    const SlotId id = weights_.slots[step.slot].id;
     if (id.kind == SlotKind::Layer) balance_.step(id.layer - first_layer_);
   }
   return true;
 }
 
 void NeuroLlm::zero_gradients() {
-  for (SlotState& slot : slots_) {
+  for (SlotState& slot : weights_.slots) {
     if (slot.gradient.defined()) slot.gradient.zero_();
   }
   balance_.drop_step_load();
 }
 
 void NeuroLlm::parameters_changed() {
-  for (SlotState& slot : slots_) pack_slot(context_.kernels(), slot);
+  for (SlotState& slot : weights_.slots) pack_slot(context_.kernels(), slot);
 }
 
 void NeuroLlm::expert_forward(std::uint64_t call, std::uint32_t layer, std::uint32_t expert,
@@ -237,8 +215,8 @@ void NeuroLlm::expert_forward(std::uint64_t call, std::uint32_t layer, std::uint
   state.x = make_activations(kernels, {tokens, context_.shape.hidden});
   kernels.narrow(input, state.x.numel(), raw(state.x));
   state.gate_up = make_activations(kernels, {tokens, 2 * std::int64_t{context_.shape.ffn}});
-  experts_forward(context_.backend, {{&blocks_[state.block].mixture.experts[expert], state.x, state.gate_up,
-                                      make_activations(kernels, {tokens, context_.shape.ffn}),
+  experts_forward(context_.backend, {{&weights_.blocks[state.block].mixture.experts[expert], state.x,
+                                      state.gate_up, make_activations(kernels, {tokens, context_.shape.ffn}),
                                       wrap_floats(output, {tokens, context_.shape.hidden})}});
   if (keep) expert_calls_.emplace(call, std::move(state));
 }
@@ -249,7 +227,7 @@ void NeuroLlm::expert_backward(std::uint64_t call, const float* gradient_output,
   expert_calls_.erase(found);
   const std::int64_t tokens = state.x.size(0);
   const Kernels& kernels = context_.kernels();
-  ExpertBackward pass{&blocks_[state.block].mixture.experts[state.expert],
+  ExpertBackward pass{&weights_.blocks[state.block].mixture.experts[state.expert],
                       state.x,
                       state.gate_up,
                       narrowed(kernels, wrap_floats(gradient_output, state.x.sizes())),
@@ -264,9 +242,9 @@ void NeuroLlm::expert_backward(std::uint64_t call, const float* gradient_output,
 
 void NeuroLlm::open_session(std::uint64_t session, std::int64_t capacity) {
   rope_.reserve(capacity);
-  sessions_.emplace(session,
-                    make_kv_cache(context_.kernels(), capacity, static_cast<std::int64_t>(blocks_.size()),
-                                  std::int64_t{context_.shape.kv_heads} * context_.shape.head_dim));
+  sessions_.emplace(
+      session, make_kv_cache(context_.kernels(), capacity, static_cast<std::int64_t>(weights_.blocks.size()),
+                             std::int64_t{context_.shape.kv_heads} * context_.shape.head_dim));
 }
 
 std::vector<SessionRows> NeuroLlm::rows_of_sessions(const std::vector<compute::SessionPart>& parts) {
@@ -294,7 +272,7 @@ void NeuroLlm::last_logits(const std::vector<compute::SessionPart>& parts,
     copy_to(rows_of(x, session.first + session.count - 1, 1), floats(last) + i * x.size(1));
   }
   const at::Tensor logits = make_floats({count, vocab});
-  head_logits(context_, head_, last, floats(logits));
+  head_logits(context_, weights_.head, last, floats(logits));
   for (std::int64_t i = 0; i < count; ++i)
     copy_to(rows_of(logits, i, 1), parts[wanted[static_cast<std::size_t>(i)]].logits);
 }
@@ -309,8 +287,8 @@ void NeuroLlm::answer_sessions(const std::vector<compute::SessionPart>& parts,
       copy_to(own, part.output);
       continue;
     }
-    if (part.hidden != nullptr) head_hidden(context_, head_, own, part.hidden);
-    if (part.scores.targets != nullptr) head_scores(context_, head_, own, part.scores);
+    if (part.hidden != nullptr) head_hidden(context_, weights_.head, own, part.hidden);
+    if (part.scores.targets != nullptr) head_scores(context_, weights_.head, own, part.scores);
   }
 }
 
@@ -325,8 +303,8 @@ void NeuroLlm::extend_sessions(const std::vector<compute::SessionPart>& parts) {
   BlockRun run;
   run.batch = 1;
   run.sequence = tokens;
-  for (std::size_t i = 0; i < blocks_.size(); ++i)
-    x = block_extend(context_, blocks_[i], run_of(run, i, 0, false), x, rows, i);
+  for (std::size_t i = 0; i < weights_.blocks.size(); ++i)
+    x = block_extend(context_, weights_.blocks[i], run_of(run, i, 0, false), x, rows, i);
   answer_sessions(parts, rows, x);
   for (const SessionRows& session : rows) session.cache->length += session.count;
 }

@@ -12,6 +12,7 @@
 #include "core/model/kv_cache.h"
 #include "core/model/router_balance.h"
 #include "core/model/slot_state.h"
+#include "core/model/stage_weights.h"
 #include "core/model/weight_gradients.h"
 
 namespace neuroshard::model {
@@ -23,13 +24,19 @@ class NeuroLlm {
   NeuroLlm(const NeuroLlm&) = delete;
   NeuroLlm& operator=(const NeuroLlm&) = delete;
 
+  // The spec has been validated, is of the same model, and the stage is idle. Strong guarantee: throws OutOfMemory.
+  void change(const compute::StageSpec& spec);
+  // Nothing is in flight: no micro-batch, expert call or session.
+  bool idle() const { return kept_.empty() && owed_.empty() && expert_calls_.empty() && sessions_.empty(); }
+
   const compute::ModelShape& shape() const { return context_.shape; }
+  const compute::RouterOptions& router() const { return context_.router; }
   std::uint32_t first_layer() const { return first_layer_; }
-  std::uint32_t layer_count() const { return static_cast<std::uint32_t>(blocks_.size()); }
-  bool has_embed() const { return embed_.value.defined(); }
-  bool has_head() const { return head_.logits.value.defined(); }
+  std::uint32_t layer_count() const { return static_cast<std::uint32_t>(weights_.blocks.size()); }
+  bool has_embed() const { return weights_.embed.value.defined(); }
+  bool has_head() const { return weights_.head.logits.value.defined(); }
   bool trainable() const { return trainable_; }
-  std::vector<SlotState>& slots() { return slots_; }
+  std::vector<SlotState>& slots() { return weights_.slots; }
   bool keeps(std::uint64_t id) const { return kept_.count(id) != 0; }
   // By micro-batches between the halves of their backward pass.
   const std::map<std::uint64_t, WeightGradients>& owed() const { return owed_; }
@@ -50,7 +57,7 @@ class NeuroLlm {
   bool step(const std::vector<compute::SlotStep>& steps, compute::StepMetrics& metrics);
   void zero_gradients();
   void parameters_changed();  // in all slots
-  void parameters_changed(std::size_t slot) { pack_slot(context_.kernels(), slots_[slot]); }
+  void parameters_changed(std::size_t slot) { pack_slot(context_.kernels(), weights_.slots[slot]); }
 
   void expert_forward(std::uint64_t call, std::uint32_t layer, std::uint32_t expert, std::int64_t tokens,
                       const float* input, float* output, bool keep);
@@ -76,7 +83,6 @@ class NeuroLlm {
     at::Tensor gate_up;
   };
 
-  void make_slots(const compute::StageSpec& spec);
   std::vector<SessionRows> rows_of_sessions(const std::vector<compute::SessionPart>& parts);
   void answer_sessions(const std::vector<compute::SessionPart>& parts, const std::vector<SessionRows>& rows,
                        const at::Tensor& x) const;
@@ -93,15 +99,12 @@ class NeuroLlm {
   std::uint32_t first_layer_;
   bool trainable_;
   compute::ExpertProvider* provider_;
-  std::vector<SlotState> slots_;
-  Weight embed_;
-  std::vector<BlockWeights> blocks_;
-  HeadWeights head_;
   std::map<std::uint64_t, MicroBatchState> kept_;
   std::map<std::uint64_t, WeightGradients> owed_;
   std::map<std::uint64_t, ExpertCall> expert_calls_;
   std::map<std::uint64_t, KvCache> sessions_;
   RouterBalance balance_;
+  StageWeights weights_;  // reads balance_
 };
 
 }  // namespace neuroshard::model

@@ -11,6 +11,22 @@ RouterBalance::RouterBalance(std::size_t layers, std::size_t experts, float gamm
       step_load_(load_.size()),
       bias_(load_.size()) {}
 
+RouterBalance RouterBalance::of_layers(std::size_t own_first, std::size_t first, std::size_t layers) const {
+  RouterBalance other(layers, experts_, gamma_);
+  const std::size_t own_end = own_first + load_.size() / experts_;
+  for (std::size_t layer = std::max(first, own_first); layer < std::min(first + layers, own_end); ++layer) {
+    const std::size_t from = (layer - own_first) * experts_;
+    const std::size_t to = (layer - first) * experts_;
+    std::copy_n(load_.begin() + static_cast<std::ptrdiff_t>(from), experts_,
+                other.load_.begin() + static_cast<std::ptrdiff_t>(to));
+    std::copy_n(step_load_.begin() + static_cast<std::ptrdiff_t>(from), experts_,
+                other.step_load_.begin() + static_cast<std::ptrdiff_t>(to));
+    std::copy_n(bias_.begin() + static_cast<std::ptrdiff_t>(from), experts_,
+                other.bias_.begin() + static_cast<std::ptrdiff_t>(to));
+  }
+  return other;
+}
+
 const float* RouterBalance::bias_of(std::size_t layer) const {
   return gamma_ > 0 ? bias_.data() + layer * experts_ : nullptr;
 }

@@ -15,6 +15,9 @@ class RouterBalance {
   // gamma 0: no biases are applied or changed.
   RouterBalance(std::size_t layers, std::size_t experts, float gamma);
 
+  // Of other layers of the model: those that both have keep what is here, the others start anew.
+  RouterBalance of_layers(std::size_t own_first, std::size_t first, std::size_t layers) const;
+
   // [E] of a layer; null without biases. Valid as long as this object, also where it is moved to.
   const float* bias_of(std::size_t layer) const;
   std::vector<float>& biases() { return bias_; }  // [L,E]

@@ -40,6 +40,11 @@ Weight weight_of(const SlotState& slot, std::size_t first, std::size_t count) {
 Weight product_weight(const Kernels& kernels, SlotState& slot, std::size_t first, std::size_t count) {
   Weight weight = weight_of(slot, first, count);
   if (kernels.element == Element::Float) return weight;
+  for (const PackedRange& range : slot.packed) {
+    if (range.first != first) continue;
+    weight.packed = range.packed;
+    return weight;
+  }
   NS_CHECK(slot.packed.empty() || slot.packed.back().first + slot.packed.back().count <= first);
   weight.packed = std::make_shared<PackedWeight>(
       make_packed_weight(weight.value.size(0), weight.value.size(1), weight.gradient.defined()));

@@ -45,8 +45,8 @@ struct Weight {
 // Parameters [first, first + count) of the slot's layout as one matrix [rows, columns] or, for a single norm,
 // a vector: neighbours of equal width are stored one after the other and may be used as one.
 Weight weight_of(const SlotState& slot, std::size_t first, std::size_t count = 1);
-// The same for a matrix that products read: with packed copies (zero until pack_slot) in a bf16 table. Throws
-// OutOfMemory.
+// The same for a matrix that products read: with packed copies in a bf16 table, those that the slot has for it or new
+// ones (zero until pack_slot). Throws OutOfMemory.
 Weight product_weight(const Kernels& kernels, SlotState& slot, std::size_t first, std::size_t count = 1);
 // Makes the packed copies anew after the parameters have been written.
 void pack_slot(const Kernels& kernels, SlotState& slot);

@@ -1,13 +1,12 @@
 #include "core/model/stage_boundary.h"
 
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <functional>
 #include <set>
 
-#include "core/compute/module.h"
 #include "core/compute/sampling.h"
+#include "core/model/stage_checks.h"
 #include "core/model/tensors.h"
 
 namespace neuroshard::model {
@@ -33,56 +32,22 @@ Status bad(const char* text) {
   return failure(ErrorCode::InvalidArgument, text);
 }
 
-Status check_router(const compute::RouterOptions& router) {
-  if (!(router.balance_coefficient >= 0) || !(router.z_coefficient >= 0)) {
-    return bad("The router's loss coefficients must not be negative.");
-  }
-  if (!(router.capacity_factor >= 0) || !(router.bias_gamma >= 0)) {
-    return bad("The router's capacity factor and bias gamma must not be negative.");
-  }
-  return success();
-}
-
-bool share(double value) {
-  return value >= 0 && value < 1;
-}
-
-// A bad number here would go into every parameter and can't be taken back.
-Status check_step(const compute::StepOptions& options) {
-  if (options.tokens == 0 || options.step == 0)
-    return bad("A step needs its number, from 1, and its tokens.");
-  if (!std::isfinite(options.learning_rate) || !(options.learning_rate >= 0))
-    return bad("The learning rate must be a number, 0 or above.");
-  if (!share(options.beta1) || !share(options.beta2) || !(options.epsilon > 0) ||
-      !std::isfinite(options.epsilon)) {
-    return bad("AdamW needs betas from 0 to below 1 and an epsilon above 0.");
-  }
-  if (!(options.weight_decay >= 0) || !std::isfinite(options.weight_decay) || !(options.clip >= 0) ||
-      !std::isfinite(options.clip)) {
-    return bad("Weight decay and clipping must be numbers, 0 or above.");
-  }
-  return success();
-}
-
 }  // namespace
 
-Status check_spec(const compute::StageSpec& spec) {
-  if (const Expected<void> valid = compute::validate(spec.shape); !valid.ok()) {
-    return failure(valid.error().code, valid.error().message.c_str());
-  }
-  if (const Status router = check_router(spec.router); !router.ok()) return router;
-  if (std::uint64_t{spec.first_layer} + spec.layer_count > spec.shape.layers) {
-    return bad("The stage's layers reach beyond the model's last layer.");
-  }
-  if (spec.layer_count == 0 && !spec.embed && !spec.head)
-    return bad("The stage holds nothing: no layer, no embedding, no head.");
-  if (spec.expert_held != nullptr && spec.experts == nullptr) {
-    const std::uint64_t count = std::uint64_t{spec.layer_count} * spec.shape.experts;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      if (spec.expert_held[i] == 0) return bad("The stage lacks experts and was given no provider for them.");
+Status StageBoundary::change(const compute::StageSpec& spec) {
+  return run([&] {
+    if (const Status status = check_spec(spec); !status.ok()) return status;
+    const Status same = check_same_model(spec, model_->shape(), model_->router(), model_->trainable());
+    if (!same.ok()) return same;
+    if (!model_->idle()) {
+      return failure(ErrorCode::Busy,
+                     "The stage is in use: finish or discard its micro-batches, finish its expert calls and "
+                     "close its sessions before it changes.");
     }
-  }
-  return success();
+    model_->change(spec);
+    pool_.trim();
+    return success();
+  });
 }
 
 compute::SlotBuffers StageBoundary::slot(std::uint32_t index) {

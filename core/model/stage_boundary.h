@@ -7,19 +7,19 @@
 
 #include "core/compute/stage.h"
 #include "core/model/boundary.h"
+#include "core/model/memory_pool.h"
 #include "core/model/neuro_llm.h"
 
 namespace neuroshard::model {
 
-// The spec's problems, for a person; success if there are none.
-compute::Status check_spec(const compute::StageSpec& spec);
-
 class StageBoundary final : public compute::Stage {
  public:
-  StageBoundary(std::unique_ptr<NeuroLlm> model, const std::atomic<std::uint32_t>& threads)
-      : model_(std::move(model)), threads_(threads) {}
+  // pool: of the module's tensors.
+  StageBoundary(std::unique_ptr<NeuroLlm> model, const std::atomic<std::uint32_t>& threads, MemoryPool& pool)
+      : model_(std::move(model)), threads_(threads), pool_(pool) {}
 
   void release() override { delete this; }
+  compute::Status change(const compute::StageSpec& spec) override;
   std::uint32_t slot_count() const override { return static_cast<std::uint32_t>(model_->slots().size()); }
   compute::SlotBuffers slot(std::uint32_t index) override;
   compute::Status copy_out(std::uint32_t slot, compute::SlotBuffer buffer, float* target) override;
@@ -68,6 +68,7 @@ class StageBoundary final : public compute::Stage {
 
   std::unique_ptr<NeuroLlm> model_;
   const std::atomic<std::uint32_t>& threads_;
+  MemoryPool& pool_;
 };
 
 }  // namespace neuroshard::model

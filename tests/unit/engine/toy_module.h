@@ -59,6 +59,9 @@ class ToyStage final : public compute::Stage {
   }
 
   void release() override { delete this; }
+  compute::Status change(const compute::StageSpec&) override {
+    return toy_failure(ErrorCode::InvalidArgument, "the toy holds the whole model");
+  }
   std::uint32_t slot_count() const override { return static_cast<std::uint32_t>(slots_.size()); }
   compute::SlotBuffers slot(std::uint32_t index) override {
     Slot& s = slots_[index];

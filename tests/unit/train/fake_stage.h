@@ -41,6 +41,9 @@ class FakeStage final : public compute::Stage {
   std::function<void()> on_forward;
 
   void release() override {}
+  compute::Status change(const compute::StageSpec&) override {
+    return failure(ErrorCode::InvalidArgument, "the fake has no slots");
+  }
   std::uint32_t slot_count() const override { return 0; }
   compute::SlotBuffers slot(std::uint32_t) override { return {}; }
   compute::Status copy_out(std::uint32_t, compute::SlotBuffer, float*) override { return {}; }
