@@ -27,9 +27,9 @@ MemoryEstimate estimate_memory(const ModelShape& shape, Precision precision, boo
 // micro-batch of b sequences takes b times this, plus estimate_workspace_bytes.
 std::uint64_t estimate_activation_bytes_per_sample(const ModelShape& shape, Precision precision,
                                                    std::uint32_t sequence);
-// What Stage::backward_input keeps of a micro-batch of so many tokens until Stage::backward_weights. While it runs, at
-// most this comes on top of the micro-batch's activations. The larger parts: the gradient of all logits where the
-// stage has the head, and that of the embedding's rows.
+// The bytes that Stage::backward_input keeps of a micro-batch of so many tokens until Stage::backward_weights, within 3 %.
+// During the call they come on top of the micro-batch's activations at most. The head adds the gradient of all logits,
+// the embedding that of its rows.
 std::uint64_t estimate_deferred_bytes(const StageSpec& spec, Precision precision, std::uint64_t tokens);
 // The part that does not grow with the micro-batch: chunks of logits, scratch of the attention.
 std::uint64_t estimate_workspace_bytes(const ModelShape& shape, Precision precision, std::uint32_t sequence,

@@ -166,18 +166,18 @@ class Stage {
   // Each layer adds coefficient · N · router loss (Fedus et al. 2021), however many layers or stages there
   // are. After a failure the gradients are incomplete: zero_gradients() and repeat the step.
   virtual Status backward(std::uint64_t id, const float* gradient_output_BTH, float* gradient_input_BTH) = 0;
-  // backward in two halves (Qi et al. 2024, arXiv:2401.10241): a pipeline sends the first one's result to the stage
-  // before and does the second half while it would wait. Each in the order of the micro-batches, the gradients are
-  // the same bits as of backward.
-  // First half: gradient_input_BTH, as of backward. The gradient buffers stay as they are: what the weights'
-  // gradients need is kept, memory_estimate.h says how much. Only an ExpertProvider is asked now, so that the
-  // holder adds to the gradients of its experts. After a failure the micro-batch is dropped.
+  // The two halves of backward (Qi et al. 2024, arXiv:2401.10241). A pipeline sends the result of the first half to the
+  // stage before, and runs the second half while it would wait. The gradients have the same bits as after backward if
+  // each half runs in the order in which backward would.
+  // First half: gradient_input_BTH, as of backward. It leaves the gradient buffers as they are and keeps the factors of
+  // the weights' gradients (estimate_deferred_bytes of memory_estimate.h). An ExpertProvider is asked in this half, so
+  // that the holders of remote experts add to their gradients. After a failure the micro-batch is dropped.
   virtual Status backward_input(std::uint64_t id, const float* gradient_output_BTH,
                                 float* gradient_input_BTH) = 0;
-  // Second half: adds to the gradient buffers, once, and drops what was kept. Until then step is refused, and
-  // zero_gradients does not touch what is kept. After a failure as of backward.
+  // Second half: adds to the gradient buffers, once, and drops the factors. Until then step is refused, and
+  // zero_gradients leaves the factors alone. After a failure as of backward.
   virtual Status backward_weights(std::uint64_t id) = 0;
-  // Drops a kept micro-batch, also between the halves. Nothing of it is in this stage's gradients then.
+  // Drops a kept micro-batch, also between the halves: this stage's gradients then hold nothing of it.
   virtual void discard(std::uint64_t id) = 0;
   // Forward without keeping anything; dropless whatever the capacity factor.
   virtual Status evaluate(const MicroBatch& batch, float* output_BTH, ForwardMetrics* metrics) = 0;

@@ -49,7 +49,7 @@ struct ExpertBackward {
   at::Tensor gradient_x;           // [m,H], overwritten
   at::Tensor gradient_row_weight;  // [m] fp32, overwritten
 };
-// Adds to the gradients of the weights. Whatever a pass names may be read until that is done, gradient_x excepted.
+// Adds to the gradients of the weights. Additions that are kept read the tensors of the passes, except gradient_x.
 void experts_backward(const Backend& backend, const std::vector<ExpertBackward>& passes,
                       WeightGradients& gradients);
 
@@ -97,7 +97,7 @@ void mixture_forward(const Backend& backend, const MixtureWeights& weights, cons
                      float capacity_factor, const at::Tensor& x, at::Tensor& sum, MixtureState& state);
 
 // gradient_sum [N,H] activations; gradient_x [N,H], fp32, is overwritten; the gradients of the weights are
-// added to, router losses included. x and gradient_sum must stay as they are until that is done. Remote experts
+// added to, router losses included. Additions that are kept read x and gradient_sum. Remote experts
 // are asked at once: their holder adds to its own gradients then.
 void mixture_backward(const Backend& backend, const MixtureWeights& weights, const RemoteExperts& remote,
                       const compute::RouterOptions& options, const at::Tensor& x,

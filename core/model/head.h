@@ -27,8 +27,8 @@ struct HeadState {
 // Sum of the losses, in nats. Throws OutOfMemory.
 double head_forward(const BlockContext& context, const HeadWeights& weights, const at::Tensor& x,
                     const at::Tensor& target, HeadState& state);
-// Returns the gradient of x; adds to the gradients of the weights. Destroys `state`. When `gradients` keeps what it is
-// given, that is the gradient of all logits, [N,V] activations: making them once more would take longer.
+// Returns the gradient of x; adds to the gradients of the weights. Destroys `state`. Additions that `gradients` keeps
+// hold the gradient of all logits, [N,V] activations: to make them once more would take a third longer.
 ResidualGradient head_backward(const BlockContext& context, const HeadWeights& weights, HeadState& state,
                                WeightGradients& gradients);
 // logits [N,V]

@@ -38,7 +38,7 @@ struct OuterProduct {
   at::Tensor b;
 };
 void add_outer(const Backend& backend, const std::vector<OuterProduct>& products);
-// At once or later; a and b must stay as they are until then.
+// At once or later; an addition that is kept reads a and b.
 void add_outer(const Backend& backend, std::vector<OuterProduct> products, WeightGradients& gradients);
 void add_outer(const Backend& backend, const Weight& weight, const at::Tensor& a, const at::Tensor& b,
                WeightGradients& gradients);

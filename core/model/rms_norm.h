@@ -21,8 +21,8 @@ at::Tensor rms_norm(const BlockContext& context, const Weight& gain, const at::T
 // y once more, from the kept inverse.
 at::Tensor rms_norm_again(const BlockContext& context, const Weight& gain, const at::Tensor& x,
                           const at::Tensor& inverse);
-// Adds to the residual stream's gradient, of which it makes a new rounded copy, and to the gain's gradient. What
-// `gradients` keeps may have the old rounded one: it stays as it is.
+// Adds to the residual stream's gradient, of which it makes a new rounded copy, and to the gain's gradient. Additions
+// that `gradients` keeps may read the old rounded copy, so it stays as it is.
 void rms_norm_backward(const BlockContext& context, const Weight& gain, const at::Tensor& x,
                        const at::Tensor& inverse, const at::Tensor& gradient_y, ResidualGradient& gradient_x,
                        WeightGradients& gradients);

@@ -49,7 +49,7 @@ Routing route(const Backend& backend, const at::Tensor& x, const Weight& weight,
 // elsewhere.
 Routing route_all(std::int64_t tokens);
 
-// Adds to gradient_x [N,H], fp32, and to the weight's gradient. x must stay as it is until that is done.
+// Adds to gradient_x [N,H], fp32, and to the weight's gradient. An addition that is kept reads x.
 // gradient_row_weight [M]: gradient of each sorted row's weight.
 void route_backward(const Backend& backend, const Routing& routing, const compute::RouterOptions& options,
                     const at::Tensor& x, const Weight& weight, const float* gradient_row_weight,

@@ -1,4 +1,4 @@
-// What the routers of a stage's layers chose, and the selection-only biases that balance it (Wang et al. 2024):
+// The choices of a stage's routers, and the selection-only biases that balance them (Wang et al. 2024):
 //   bias_e += gamma · sign(mean load − load_e)   after a step, over the tokens whose gradients it applied
 //
 // Legend: L layers of the stage, E experts.
@@ -15,7 +15,7 @@ class RouterBalance {
   // gamma 0: no biases are applied or changed.
   RouterBalance(std::size_t layers, std::size_t experts, float gamma);
 
-  // Of other layers of the model: those that both have keep what is here, the others start anew.
+  // For another range of layers: layers of both ranges keep their counts and biases, the others start anew.
   RouterBalance of_layers(std::size_t own_first, std::size_t first, std::size_t layers) const;
 
   // [E] of a layer; null without biases. Valid as long as this object, also where it is moved to.
@@ -31,7 +31,7 @@ class RouterBalance {
 
   // Updates the biases of a layer that steps.
   void step(std::size_t layer);
-  // The gradients since the last step are dropped.
+  // For gradients that are dropped: forgets the tokens since the last step.
   void drop_step_load();
 
  private:

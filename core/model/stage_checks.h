@@ -1,4 +1,4 @@
-// What a stage is asked for, checked before anything is done. Each returns the problem, for a person, or success.
+// Checks of a stage's calls, before anything is done. Each returns the problem, for a person, or success.
 #pragma once
 
 #include "core/compute/stage.h"

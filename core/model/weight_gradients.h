@@ -1,8 +1,8 @@
-// What a backward pass adds to the gradient buffers of weights: at once, or kept for a second half of the pass (Qi et
-// al. 2024, arXiv:2401.10241, "zero bubble": a stage sends the gradient of its input on before it works on its own
-// weights). Both ways make the same sums in the same order for each weight.
+// The additions of a backward pass to the gradient buffers of weights. They run at once, or are kept for the second half
+// of the pass (Qi et al. 2024, arXiv:2401.10241, "zero bubble": a stage sends the gradient of its input on before it
+// works on its own weights). Each weight gets the same sums in the same order both ways.
 //
-// An addition owns the tensors that it reads, so what is kept takes memory until run().
+// An addition owns the tensors that it reads, so kept ones take memory until run().
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ class WeightGradients {
   enum class When { AtOnce, Later };
   explicit WeightGradients(When when) : later_(when == When::Later) {}
 
-  // Whether additions are kept: what they read must then stay as it is.
+  // Whether additions are kept: the tensors that they read must then stay as they are.
   bool later() const { return later_; }
 
   // add(): adds to a gradient buffer. May throw OutOfMemory.

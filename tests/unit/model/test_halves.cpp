@@ -205,17 +205,27 @@ class TestHalves : public QObject {
     const StagePtr stage = make(spec);
     Passes passes(*stage, spec);
     const std::uint64_t before = module_->memory(true).live_bytes;
-    for (const std::uint64_t id : {2u, 3u}) {  // of one and of two sequences
+    const Precision arithmetic = precision == "bf16" ? Precision::Bf16 : Precision::Fp32;
+    const std::uint32_t sequence = spec.shape.sequence;
+    std::vector<std::uint64_t> peaks, bounds;
+    for (const std::uint64_t id : {2u, 3u}) {
+      const std::uint64_t sequences = id - 1;
       NS_VERIFY_OK(passes.forward(id));
       NS_VERIFY_OK(passes.backward_input(id));
-      const auto kept = static_cast<double>(module_->memory(false).live_bytes - before);
-      const auto estimated = static_cast<double>(estimate_deferred_bytes(
-          spec, precision == "bf16" ? Precision::Bf16 : Precision::Fp32, (id - 1) * spec.shape.sequence));
-      QVERIFY2(std::abs(estimated / kept - 1) < 0.03,
+      const compute::MemoryUse use = module_->memory(true);
+      const auto kept = static_cast<double>(use.live_bytes - before);
+      const std::uint64_t estimated = estimate_deferred_bytes(spec, arithmetic, sequences * sequence);
+      QVERIFY2(std::abs(static_cast<double>(estimated) / kept - 1) < 0.03,
                qPrintable(QString("%1 for %2").arg(estimated).arg(kept)));
+      peaks.push_back(use.peak_bytes - before);
+      bounds.push_back(estimated + sequences * compute::estimate_activation_bytes_per_sample(
+                                                   spec.shape, arithmetic, sequence));
       NS_VERIFY_OK(stage->backward_weights(id));
       QCOMPARE(module_->memory(false).live_bytes, before);
     }
+    // One more sequence takes no more than its activations and what is kept of it.
+    QVERIFY2(peaks[1] - peaks[0] <= bounds[1] - bounds[0],
+             qPrintable(QString("%1 for %2").arg(bounds[1] - bounds[0]).arg(peaks[1] - peaks[0])));
   }
 
   void a_micro_batch_that_is_discarded_between_the_halves_leaves_no_trace() {
