@@ -143,27 +143,25 @@ class TestHalves : public QObject {
     QVERIFY(one != nullptr && two != nullptr);
     Passes whole(*one, spec);
     Passes halves(*two, spec);
-    for (std::uint64_t number = 1; number <= 2; ++number) {
-      const std::uint64_t a = 2 * number, b = a + 1, c = a + 100;
-      for (const std::uint64_t id : {a, b, c}) NS_VERIFY_OK(whole.forward(id));
-      for (const std::uint64_t id : {a, b, c}) NS_VERIFY_OK(whole.backward(id));
-      // As a pipeline would: weights of the first while the second comes back.
-      NS_VERIFY_OK(halves.forward(a));
-      NS_VERIFY_OK(halves.forward(b));
-      const std::vector<float> before = gradients(*two);
-      NS_VERIFY_OK(halves.backward_input(a));
-      NS_VERIFY_OK(halves.forward(c));
-      NS_VERIFY_OK(halves.backward_input(b));
-      QVERIFY(gradients(*two) == before);  // the first half leaves them alone
-      NS_VERIFY_OK(two->backward_weights(a));
-      NS_VERIFY_OK(halves.backward_input(c));
-      NS_VERIFY_OK(two->backward_weights(b));
-      NS_VERIFY_OK(two->backward_weights(c));
-      QVERIFY(halves.results() == whole.results());
-      QVERIFY(gradients(*two) == gradients(*one));
-      NS_VERIFY_OK(step(*one, number));
-      NS_VERIFY_OK(step(*two, number));
-    }
+    const std::uint64_t a = 2, b = 3, c = 5;
+    for (const std::uint64_t id : {a, b, c}) NS_VERIFY_OK(whole.forward(id));
+    for (const std::uint64_t id : {a, b, c}) NS_VERIFY_OK(whole.backward(id));
+    // As a pipeline would: weights of the first while the second comes back.
+    NS_VERIFY_OK(halves.forward(a));
+    NS_VERIFY_OK(halves.forward(b));
+    const std::vector<float> before = gradients(*two);
+    NS_VERIFY_OK(halves.backward_input(a));
+    NS_VERIFY_OK(halves.forward(c));
+    NS_VERIFY_OK(halves.backward_input(b));
+    QVERIFY(gradients(*two) == before);  // the first half leaves them alone
+    NS_VERIFY_OK(two->backward_weights(a));
+    NS_VERIFY_OK(halves.backward_input(c));
+    NS_VERIFY_OK(two->backward_weights(b));
+    NS_VERIFY_OK(two->backward_weights(c));
+    QVERIFY(halves.results() == whole.results());
+    QVERIFY(gradients(*two) == gradients(*one));
+    NS_VERIFY_OK(step(*one, 1));
+    NS_VERIFY_OK(step(*two, 1));
     QVERIFY(parameters(*two) == parameters(*one));
     std::vector<float> expected(std::size_t{spec.layer_count} * spec.shape.experts), bias(expected.size());
     one->router_bias(expected.data());
