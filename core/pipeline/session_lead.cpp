@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace neuroshard::pipeline {
+namespace {
+
+constexpr std::size_t most_failures = 1024;  // remembered
+
+}  // namespace
 
 SessionLead::SessionLead(const Surroundings& surroundings, const crypto::KeyPair& key, Bytes network,
                          Route route, LeadEvents events, NextHop& hop, Duration retry)
@@ -31,21 +36,34 @@ void SessionLead::lost(const Lost& lost) {
   // Somebody else is there by now.
   if (route_.hops[lost.position].node != lost.node) return;
   if (events_.lost) events_.lost(lost);
-  lead_around(lost);
+  if (failed_.size() >= most_failures) failed_.clear();
+  failed_[lost.node] = clock_.monotonic_now();
+  lead_around(lost.position);
 }
 
-void SessionLead::lead_around(const Lost& lost) {
-  RouteHop& hop = route_.hops[lost.position];
-  const MonotonicTime now = clock_.monotonic_now();
-  const auto before = replaced_at_.find(lost.position);
-  const bool too_early = before != replaced_at_.end() && now - before->second < retry_;
-  const auto other = too_early ? std::nullopt : events_.replace(hop.range, hop.node);
+// A node has one place on a route.
+std::optional<net::NodeId> SessionLead::choose(std::uint8_t position) const {
+  std::optional<net::NodeId> best;
+  const auto failed_at = [this](const net::NodeId& id) {
+    const auto found = failed_.find(id);
+    return found == failed_.end() ? MonotonicTime::min() : found->second;
+  };
+  for (const net::NodeId& id : events_.holders(route_.hops[position].range)) {
+    if (const auto elsewhere = route_.position_of(id); elsewhere && *elsewhere != position) continue;
+    if (!best || failed_at(id) < failed_at(*best)) best = id;
+  }
+  if (best && failed_at(*best) != MonotonicTime::min() && clock_.monotonic_now() - failed_at(*best) < retry_)
+    return std::nullopt;
+  return best;
+}
+
+void SessionLead::lead_around(std::uint8_t position) {
+  const auto other = choose(position);
   if (!other) {
-    retries_[lost.position] = executor_.post_after(retry_, [this, lost] { lead_around(lost); });
+    retries_[position] = executor_.post_after(retry_, [this, position] { lead_around(position); });
     return;
   }
-  hop.node = *other;
-  replaced_at_[lost.position] = now;
+  route_.hops[position].node = *other;
   ++route_.revision;
   ++replaced_;
   sign_route(route_, key_, network_);

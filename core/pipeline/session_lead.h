@@ -1,7 +1,8 @@
 // Who leads a session: holds its route, and names another holder when a hop is lost. The driver of training and the one
 // of a text lead in the same way.
 //
-// Holders that all refuse are asked no more often than every `retry`. Threads: the executor's.
+// The holder whose last failure is longest ago comes next, and each is asked no more often than every `retry`. Threads:
+// the executor's.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +10,16 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <unordered_map>
+#include <vector>
 
 #include "core/pipeline/next_hop.h"
 
 namespace neuroshard::pipeline {
 
 struct LeadEvents {
-  // Another holder of the range, or the same node again: `lost` is the one that does not answer. Nothing: none is
-  // known now.
-  std::function<std::optional<net::NodeId>(const StageRange& range, const net::NodeId& lost)> replace;
+  // The nodes that hold this range, so far as is known; also those that were lost.
+  std::function<std::vector<net::NodeId>(const StageRange& range)> holders;
   // For the log and the pages. Null: nobody listens.
   std::function<void(const Lost&)> lost;
 };
@@ -36,7 +38,8 @@ class SessionLead {
   std::uint64_t replaced() const { return replaced_; }  // hops
 
  private:
-  void lead_around(const Lost& lost);
+  void lead_around(std::uint8_t position);
+  std::optional<net::NodeId> choose(std::uint8_t position) const;
 
   Executor& executor_;
   const Clock& clock_;
@@ -48,9 +51,8 @@ class SessionLead {
   Route route_;
   bool stopped_ = false;
   std::uint64_t replaced_ = 0;
-  // By position.
-  std::map<std::uint8_t, MonotonicTime> replaced_at_;
-  std::map<std::uint8_t, std::unique_ptr<TimerHandle>> retries_;
+  std::unordered_map<net::NodeId, MonotonicTime, net::NodeIdHash> failed_;  // when last
+  std::map<std::uint8_t, std::unique_ptr<TimerHandle>> retries_;            // by position
 };
 
 }  // namespace neuroshard::pipeline

@@ -128,6 +128,14 @@ class PipelineLab {
         stream->break_off(make_error(ErrorCode::Unavailable, "connection reset"));
   }
 
+  // All that ever held it, as a node would know them.
+  std::vector<net::NodeId> holders(const pipeline::StageRange& range) const {
+    std::vector<net::NodeId> ids;
+    for (const auto& node : nodes_)
+      if (node->stage != nullptr && node->range == range) ids.push_back(node->id);
+    return ids;
+  }
+
   pipeline::Surroundings around(Node& node) {
     return {*node.lines, executor_, world_.clock(), node.exchanges, node.id, shape_, {}};
   }
@@ -216,8 +224,8 @@ class LabDriver {
     pipeline::DriverEvents events;
     events.next = [this] { return next(); };
     events.finished = [this](std::uint64_t index, const pipeline::Sums& sums) { done[index] = sums; };
-    events.lead.replace = [this](const pipeline::StageRange& range, const net::NodeId& lost) {
-      return replace ? replace(range, lost) : std::optional<net::NodeId>(lost);
+    events.lead.holders = [this, &lab](const pipeline::StageRange& range) {
+      return holders ? holders(range) : lab.holders(range);
     };
     events.lead.lost = [this](const pipeline::Lost& one) { lost.push_back(one); };
     driver_ =
@@ -237,7 +245,7 @@ class LabDriver {
     driver_->wake();
   }
 
-  std::function<std::optional<net::NodeId>(const pipeline::StageRange&, const net::NodeId&)> replace;
+  std::function<std::vector<net::NodeId>(const pipeline::StageRange&)> holders;
   std::uint64_t different = UINT64_MAX;  // micro-batches, then the first one again
   std::map<std::uint64_t, pipeline::Sums> done;
   std::vector<pipeline::Lost> lost;

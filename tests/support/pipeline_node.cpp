@@ -228,10 +228,11 @@ class PipelineNode {
     host_->conduct().set_known(ids, addresses);
   }
 
-  std::optional<net::NodeId> other_holder(const pipeline::StageRange& range, const net::NodeId& lost) const {
+  std::vector<net::NodeId> holders(const pipeline::StageRange& range) const {
+    std::vector<net::NodeId> ids;
     for (const auto& [id, peer] : peers_)
-      if (id != lost && peer.range == range) return id;
-    return lost;
+      if (peer.range == range) ids.push_back(id);
+    return ids;
   }
 
   void drive(const json& words) {
@@ -260,7 +261,7 @@ class PipelineNode {
            {"loss", sums.loss / static_cast<double>(sums.target_tokens)},
            {"at", seconds()}});
     };
-    events.lead.replace = [this](const auto& range, const auto& lost) { return other_holder(range, lost); };
+    events.lead.holders = [this](const auto& range) { return holders(range); };
     events.lead.lost = [this](const pipeline::Lost& lost) {
       say({{"lost", lost.position}, {"what", lost.what}, {"at", seconds()}});
     };

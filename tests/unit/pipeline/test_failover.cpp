@@ -46,17 +46,10 @@ struct Fixture {
       : lab(module, shape, 10 * millisecond),
         first(lab.add_stages(three_stages, limits_of(micro_batches_a_step))),
         second(lab.add_stages(three_stages, limits_of(micro_batches_a_step))) {}
-  std::optional<net::NodeId> other_holder(const pipeline::StageRange& range, const net::NodeId& lost) const {
-    for (const auto& node : lab.nodes())
-      if (node->alive && node->worker != nullptr && !node->worker->paused() && node->range == range &&
-          node->id != lost)
-        return node->id;
-    return std::nullopt;
-  }
   std::unique_ptr<LabDriver> drive(std::uint64_t seed, std::uint64_t count, std::uint32_t window = 6) {
     auto driver = std::make_unique<LabDriver>(lab, lab.add_node(), lab.route(first, sequences, window), shape,
                                               seed, count);
-    driver->replace = [this](const auto& range, const auto& lost) { return other_holder(range, lost); };
+    driver->holders = [this](const auto& range) { return lab.holders(range); };
     return driver;
   }
 };

@@ -85,12 +85,7 @@ struct Fixture {
   }
   void begin(std::uint32_t piece) {
     pipeline::LeadEvents events;
-    events.replace = [this](const pipeline::StageRange& range,
-                            const net::NodeId& lost) -> std::optional<net::NodeId> {
-      for (const auto& node : lab.nodes())
-        if (node->texts != nullptr && node->range == range && node->id != lost) return node->id;
-      return std::nullopt;
-    };
+    events.holders = [this](const pipeline::StageRange& range) { return lab.holders(range); };
     Node& home = lab.add_node();
     driver =
         std::make_unique<pipeline::TextDriver>(lab.around(home), home.key, Bytes(), route(piece), events);
@@ -167,7 +162,7 @@ class TestPipelineTexts : public QObject {
       Node& home = all.lab.add_node();
       others.push_back(std::make_unique<pipeline::TextDriver>(
           all.lab.around(home), home.key, Bytes(), all.route(4),
-          pipeline::LeadEvents{[](const auto&, const auto& lost) { return std::optional(lost); }, nullptr}));
+          pipeline::LeadEvents{[&](const auto& range) { return all.lab.holders(range); }, nullptr}));
       others.back()->start();
       QVERIFY(others.back()
                   ->extend(prompt_of(static_cast<std::size_t>(10 + i)), [&](Span<const float>) { ++answers; })
@@ -193,7 +188,7 @@ class TestPipelineTexts : public QObject {
     std::vector<pipeline::Lost> lost;
     Node& home = all.lab.add_node();
     pipeline::TextDriver driver(all.lab.around(home), home.key, Bytes(), route,
-                                {[](const auto&, const auto&) { return std::nullopt; },
+                                {[](const auto&) { return std::vector<net::NodeId>(); },
                                  [&](const pipeline::Lost& one) { lost.push_back(one); }});
     driver.start();
     QVERIFY(all.lab.run_until([&] { return !lost.empty(); }, minute));
