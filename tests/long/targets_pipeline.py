@@ -35,6 +35,21 @@ def pipeline_efficiency(run):
                       f"≥ {gates[delay]}", f"{middle:.3f} ({min(values):.3f} to {max(values):.3f})", middle >= gates[delay], f"{len(values)} runs")
 
 
+@target("pipeline-kills", "100 random deaths of stages and drivers of a pipeline of real processes (5 minutes; PIPELINE_KILLS, PIPELINE_SEED)")
+def pipeline_kills(run):
+    builds.packages("build", "test")
+    builds.build(run, "ci", targets=["pipeline_node"])
+    kills, seed = os.environ.get("PIPELINE_KILLS", "100"), os.environ.get("PIPELINE_SEED", "1")
+    part = run.part(f"kills-{kills}-{seed}", ["python3", BENCH / "pipeline_kills.py", PROBE, text_file(run), "--kills", kills, "--seed", seed],
+                    reading.last_json, missed=(1,))
+    run.figures = part.figures
+    if "gaps" in part.figures:
+        gaps = ", ".join(f"{kind} {by['median']} s, at most {by['most']} s (n {by['n']})" for kind, by in sorted(part.figures["gaps"].items()))
+        ok = not part.figures["late"] and not part.figures["twice"]
+        run.claim("Deaths in a pipeline of 3 parts with 2 processes each: time until training goes on; micro-batches that finish twice",
+                  "≤ 5 s; 0", f"{gaps}; {part.figures['twice']}", ok, f"{kills} deaths, seed {seed}; {part.figures['finished']} micro-batches")
+
+
 @target("pipeline-wire", "loss of 2,000 steps through four stages with bf16 and int8 between them, beside fp32, two seeds (20 minutes; PIPELINE_STEPS)")
 def pipeline_wire(run):
     builds.packages("build", "test")
