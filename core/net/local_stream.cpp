@@ -12,7 +12,7 @@ namespace {
 using Written = PeerStream::Written;
 using Read = PeerStream::Read;
 
-// What both ends share; each end writes into its own way and reads from the other one.
+// Both ends share it; each writes into its own way and reads from the other one.
 class Pipe {
  public:
   explicit Pipe(Executor& executor) : executor_(executor) {}

@@ -1,4 +1,4 @@
-// What this node sent to and got from the nodes beside it in a session, as hashes: both sides of a hop commit to the
+// Hashes of the payloads that this node exchanged with the nodes beside it in a session: both sides of a hop commit to the
 // same bytes, so an audit can ask either for them (docs/protocol/pipeline.md#commitments).
 //
 // A leaf: crypto::merkle_leaf of session · index u64 · direction u8 (0 work, 1 result) · sender's node id · receiver's

@@ -1,5 +1,5 @@
-// A session at one of its stages: the hop before, the hop behind, and the route between them. What is done with the
-// work is up to the kind of session (stage_session.h, text_session.h).
+// A session at one of its stages: the hop before, the hop behind, and the route between them. The
+// kind of session decides what is done with the work (stage_session.h, text_session.h).
 //
 // Threads: the executor's.
 #pragma once

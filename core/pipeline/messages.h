@@ -1,4 +1,4 @@
-// What the two ends of a stream of a session say to each other (docs/protocol/pipeline.md#messages). A message is a
+// Messages on the stream between two hops of a session (docs/protocol/pipeline.md#messages). A message is a
 // header of the kinds below and, of two kinds, a payload.
 //
 //   kind  from        header                                                    payload

@@ -28,7 +28,7 @@ class Lines {
   virtual void open(const net::NodeId& peer, Opened done) = 0;
 };
 
-// What every end of a session is made of; all outlive it.
+// Services of every end of a session; all outlive it.
 struct Surroundings {
   Lines& lines;
   Executor& executor;

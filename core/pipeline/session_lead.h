@@ -1,4 +1,4 @@
-// Who leads a session: holds its route, and names another holder when a hop is lost. The driver of training and the one
+// Leads a session: holds its route, and names another holder when a hop is lost. The driver of training and the one
 // of a text lead in the same way.
 //
 // The holder whose last failure is longest ago comes next, and each is asked no more often than every `retry`. Threads:

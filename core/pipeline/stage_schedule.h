@@ -51,7 +51,7 @@ class StageSchedule {
   // Forgets a micro-batch that does not count yet; others may take its place in the batch. False if it counts.
   bool drop(std::uint64_t id);
 
-  // What to do now. The same answer until something of the above is called.
+  // The job to do now. The same answer until something of the above is called.
   std::optional<Job> next() const;
 
   struct Counted {

@@ -13,7 +13,7 @@
 
 namespace neuroshard::pipeline {
 
-// What a session asks of its stage.
+// Gets what a session asks of its stage.
 class SessionHost {
  public:
   virtual ~SessionHost() = default;

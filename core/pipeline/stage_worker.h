@@ -1,7 +1,7 @@
 // A stage that trains for sessions of other nodes' drivers and of its own: it takes micro-batches, computes them in
 // the order of its schedule, passes them on, and steps its slots. It has no dataset and no tokenizer.
 //
-// What it applied before a pause counts in its next step. Values that are not finite, or a lack of memory, end the
+// Micro-batches that were applied before a pause count in its next step. Values that are not finite, or a lack of memory, end the
 // session that brought them; other sessions go on.
 //
 // Memory: for each session its window of payloads, three times at most; refused beyond SessionLimits::bytes.

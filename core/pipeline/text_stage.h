@@ -1,6 +1,6 @@
 // A stage that generates for sessions of drivers: it keeps a cache of keys and values for each text, passes activations
-// on, and, with the head, answers with logits. What it computes depends only on its weights, so every holder of the
-// same weights gives the same text.
+// on, and, with the head, answers with logits. Its output depends only on its weights, so every holder of the same
+// weights gives the same text.
 //
 // When a hop is lost the driver and every earlier stage send all pieces again, in order. A new stage fills its cache
 // from them; a stage that has them does nothing.
