@@ -20,6 +20,9 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto retry_accept = std::chrono::milliseconds(200);  // without free file descriptors
+// Accepted before their requests are read. Fewer than the connections of one address, so a client is not pushed out
+// before its key is read by those that came with it.
+constexpr int accepted_at_once = 32;
 
 class Server final : public ApiServer {
  public:
@@ -45,7 +48,9 @@ class Server final : public ApiServer {
     acceptor_.open(at.protocol(), failure);
     if (!failure) acceptor_.set_option(tcp::acceptor::reuse_address(true), failure);
     if (!failure) acceptor_.bind(at, failure);
-    if (!failure) acceptor_.listen(64, failure);
+    // The system refuses connections beyond its queue without a word, and a client then waits for seconds.
+    if (!failure) acceptor_.listen(asio::socket_base::max_listen_connections, failure);
+    if (!failure) acceptor_.non_blocking(true, failure);
     if (failure) {
       return make_error(
           ErrorCode::Unavailable,
@@ -73,17 +78,21 @@ class Server final : public ApiServer {
   std::string url() const override { return fmt::format("http://127.0.0.1:{}", state_.port); }
 
  private:
+  // Takes all that wait, up to a number: one at a time would wait for the work of every open connection in between.
   void accept() {
-    acceptor_.async_accept([this](error_code failure, tcp::socket socket) {
+    acceptor_.async_wait(tcp::acceptor::wait_read, [this](error_code failure) {
       if (!acceptor_.is_open()) return;
-      if (failure) {
-        timer_.expires_after(retry_accept);
-        return timer_.async_wait([this](error_code stopped) {
-          if (!stopped) accept();
-        });
+      for (int i = 0; i < accepted_at_once && !failure; ++i) {
+        tcp::socket socket(io_);
+        acceptor_.accept(socket, failure);
+        if (!failure) admit(std::move(socket));
       }
-      admit(std::move(socket));
-      accept();
+      if (!failure || failure == asio::error::would_block || failure == asio::error::connection_aborted)
+        return accept();
+      timer_.expires_after(retry_accept);
+      timer_.async_wait([this](error_code stopped) {
+        if (!stopped) accept();
+      });
     });
   }
 

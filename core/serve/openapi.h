@@ -5,7 +5,7 @@
 
 namespace neuroshard::serve {
 
-std::string openapi_page();
+const std::string& openapi_page();
 
 // JSON schema of the body of /v1/completions, or of /v1/chat/completions. Says what parse_completion() and
 // parse_chat() take: its properties are request_fields(), its bounds theirs.

@@ -23,6 +23,7 @@ constexpr const char* json_type = "application/json";
 constexpr std::size_t history_points = 200;
 constexpr std::size_t checkpoints_shown = 100;
 constexpr std::size_t most_drained = 4u << 20;
+constexpr std::size_t most_drained_without_key = 64u << 10;
 constexpr auto drain_limit = std::chrono::seconds(2);
 
 std::string_view view_of(beast::string_view text) {
@@ -104,6 +105,8 @@ void Connection::on_head(error_code failure) {
   keep_alive_ = parser_->get().keep_alive();
   auto refused = refusal();
   if (!refused) refused = refusal_of_route();
+  // Clients with the key wait for the work of those without it, which therefore get one answer for each connection.
+  if (!has_shown_key_) keep_alive_ = false;
   if (!refused) refused = refusal_of_body();
   if (refused) return refuse(*refused);
   if (parser_->is_done()) return on_body({});
@@ -314,7 +317,7 @@ void Connection::write_next() {
   if (unsent_.empty()) {
     if (busy_) return;
     if (keep_alive_) return read();
-    return has_unread_ ? drain() : close();
+    return has_unread_ || buffer_.size() > 0 ? drain() : close();
   }
   writing_ = true;
   sending_ = std::exchange(unsent_, {});
@@ -338,13 +341,14 @@ void Connection::drain() {
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   buffer_.clear();
   stream_.expires_after(drain_limit);
-  stream_.async_read_some(buffer_.prepare(16u << 10),
-                          [self = shared_from_this()](error_code failure, std::size_t read) {
-                            if (self->closed_) return;
-                            self->drained_ += read;
-                            if (failure || self->drained_ > most_drained) return self->close();
-                            self->drain();
-                          });
+  stream_.async_read_some(
+      buffer_.prepare(16u << 10), [self = shared_from_this()](error_code failure, std::size_t read) {
+        if (self->closed_) return;
+        self->drained_ += read;
+        const std::size_t most = self->has_shown_key_ ? most_drained : most_drained_without_key;
+        if (failure || self->drained_ > most) return self->close();
+        self->drain();
+      });
 }
 
 }  // namespace neuroshard::serve::detail

@@ -28,7 +28,9 @@ const std::vector<Route>& routes() {
 
 namespace neuroshard::serve {
 
-std::string openapi_page() {
+namespace {
+
+std::string describe_routes() {
   using detail::Route;
   using Json = nlohmann::ordered_json;
   Json paths = Json::object();
@@ -59,6 +61,13 @@ std::string openapi_page() {
   page["security"].push_back(std::move(need));
   page["paths"] = std::move(paths);
   return page.dump();
+}
+
+}  // namespace
+
+const std::string& openapi_page() {
+  static const std::string page = describe_routes();
+  return page;
 }
 
 }  // namespace neuroshard::serve
