@@ -8,6 +8,7 @@ void add_checkpoint_command(CLI::App& root, CommandContext& context);
 void add_control_command(CLI::App& root, CommandContext& context);
 void add_diagnostics_command(CLI::App& root, CommandContext& context);
 void add_eval_command(CLI::App& root, CommandContext& context);
+void add_embed_command(CLI::App& root, CommandContext& context);
 void add_generate_command(CLI::App& root, CommandContext& context);
 void add_genesis_command(CLI::App& root, CommandContext& context);
 void add_network_command(CLI::App& root, CommandContext& context);
@@ -48,6 +49,7 @@ void add_all_commands(CLI::App& root, CommandContext& context) {
   add_control_command(root, context);
   add_train_command(root, context);
   add_generate_command(root, context);
+  add_embed_command(root, context);
   add_eval_command(root, context);
   add_history_command(root, context);
   add_genesis_command(root, context);

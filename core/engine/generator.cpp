@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -67,6 +68,13 @@ Expected<void> check(const GenerateOptions& options) {
   const auto refuse = [](std::string text) {
     return make_error(ErrorCode::InvalidArgument, std::move(text));
   };
+  if (options.embedding) {
+    if (options.max_tokens != 0 || options.echo || options.logprobs)
+      return refuse("an embedding comes without an answer: ask for 0 tokens, without echo and logprobs");
+    if (options.prompt.empty() && options.prompt_tokens.empty())
+      return refuse("the text is empty; an embedding needs at least one token");
+    return {};
+  }
   if (options.max_tokens > max_generation_tokens || (options.max_tokens == 0 && !options.echo)) {
     return refuse(fmt::format("{} tokens are asked for; ask for at least one, and for at most {}",
                               options.max_tokens, max_generation_tokens));
@@ -88,7 +96,7 @@ Expected<void> check(const GenerateOptions& options) {
 Expected<void> TextWriter::begin(const data::Tokenizer& tokenizer, std::uint32_t window) {
   NS_RETURN_IF_ERROR(check(options_));
   NS_ASSIGN_OR_RETURN(const std::vector<data::TokenId> prompt, encode_prompt(tokenizer, options_));
-  if ((options_.whole_prompt || scores_prompt()) && prompt.size() > window) {
+  if ((options_.whole_prompt || options_.embedding || scores_prompt()) && prompt.size() > window) {
     return make_error(
         ErrorCode::Denied,
         fmt::format("the prompt has {} tokens; the context of this model has {}: shorten the prompt",
@@ -233,8 +241,22 @@ Expected<bool> TextWriter::next_token(std::vector<float>& logits, const data::To
   return result_.tokens >= options_.max_tokens;
 }
 
+void TextWriter::add_hidden(std::size_t first, std::size_t width, Span<const float> hidden) {
+  if (first == 0) hidden_sum_.assign(width, 0);
+  for (std::size_t i = 0; i < hidden.size(); ++i) hidden_sum_[i % width] += static_cast<double>(hidden[i]);
+}
+
+// The direction of the sum is that of the mean.
+void TextWriter::finish_embedding() {
+  double squares = 0;
+  for (const double value : hidden_sum_) squares += value * value;
+  const double scale = squares > 0 ? 1 / std::sqrt(squares) : 0;
+  for (const double value : hidden_sum_) result_.embedding.push_back(static_cast<float>(value * scale));
+}
+
 void TextWriter::end(bool stopped) {
   result_.stopped = stopped;
+  if (options_.embedding && !stopped) finish_embedding();
   show(/*last=*/true);
 }
 

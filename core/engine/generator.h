@@ -46,8 +46,10 @@ struct GenerateOptions {
   std::vector<std::string> stop{};
   // Set: pieces have tokens, with so many of the likeliest beside each, at most compute::max_top_logprobs.
   std::optional<std::uint32_t> logprobs{};
-  bool echo = false;          // the prompt comes first, in pieces of its own
-  bool whole_prompt = false;  // refuse a prompt longer than the window; implied by echo with logprobs
+  bool echo = false;  // the prompt comes first, in pieces of its own
+  bool whole_prompt =
+      false;  // refuse a prompt longer than the window; implied by echo with logprobs, and embedding
+  bool embedding = false;  // of the prompt, and no answer: max_tokens is 0
   CancelToken cancel{};
   // Gets pieces of the answer as they are generated, cut between characters.
   std::function<void(const WrittenPiece&)> on_piece{};
@@ -61,7 +63,8 @@ struct Generation {
   bool at_stop = false;  // a stop sequence ended the text
   bool stopped = false;  // the cancel token ended the text
   double prompt_seconds = 0;
-  double seconds = 0;  // time for the answer
+  double seconds = 0;              // time for the answer
+  std::vector<float> embedding{};  // the mean of the prompt's last hidden states, scaled to length 1
 };
 
 // The progress of one text. A TextBatch drives it, in turns between which the model may train or be replaced: the
@@ -95,6 +98,10 @@ class TextWriter {
   PromptScores wanted_scores(std::size_t first, std::size_t count, std::uint32_t vocabulary) const;
   void echo_scores(const PromptScores& scores, const data::Tokenizer& tokenizer);
 
+  // The mean of the hidden states of all tokens is asked for.
+  bool wants_hidden() const { return options_.embedding; }
+  // hidden: [n,width], after the final norm, of the tokens from `first`. 0 begins anew.
+  void add_hidden(std::size_t first, std::size_t width, Span<const float> hidden);
   // False: the prompt was all that is asked for.
   bool wants_tokens() const { return options_.max_tokens > 0; }
   // Samples a token from the logits after tokens(), which it changes, and shows it: true if the text is complete.
@@ -114,6 +121,7 @@ class TextWriter {
     std::size_t begin = 0, end = 0;  // of its bytes in the text
   };
 
+  void finish_embedding();
   bool scores_prompt() const { return options_.echo && options_.logprobs.has_value(); }
   void note(std::int32_t token);
   void echo_token(const data::Tokenizer& tokenizer, WrittenToken token);
@@ -129,7 +137,8 @@ class TextWriter {
   std::vector<bool> seen_;  // tokens of the prompt and the text, for the penalty
   std::deque<Waiting> waiting_;
   bool begun_ = false;
-  std::size_t scored_ = 0;  // tokens of the prompt that were echoed with log-probabilities
+  std::size_t scored_ = 0;          // tokens of the prompt that were echoed with log-probabilities
+  std::vector<double> hidden_sum_;  // [width]
   std::size_t shown_ = 0;
   bool prompt_read_ = false;
   std::optional<MonotonicTime> since_;  // of the time that the result does not have yet

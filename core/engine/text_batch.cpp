@@ -183,6 +183,26 @@ bool TextBatch::sample(Seat& seat) {
   return true;
 }
 
+// What the model is to do with the next n tokens of a window.
+compute::SessionPart TextBatch::next_part(Seat& seat, std::size_t n) const {
+  compute::SessionPart part;
+  part.session = seat.session;
+  part.n = static_cast<std::uint32_t>(n);
+  part.tokens = seat.window.data() + seat.read;
+  if (n == seat.unread() && seat.text->wants_tokens()) part.logits = seat.logits.data();
+  if (seat.text->wants_hidden()) {
+    seat.hidden.resize(n * session_->info().shape.hidden);
+    part.hidden = seat.hidden.data();
+  }
+  return part;
+}
+
+void TextBatch::note_read(Seat& seat, std::size_t n) {
+  if (seat.text->wants_hidden())
+    seat.text->add_hidden(seat.read, seat.hidden.size() / n, Span<const float>(seat.hidden));
+  seat.read += n;
+}
+
 // All texts that have one token to read: one call of the model.
 void TextBatch::decode() {
   std::vector<Seat*> readers;
@@ -190,18 +210,13 @@ void TextBatch::decode() {
   for (Seat* seat : seats()) {
     if (seat->session == 0 || seat->unread() != 1) continue;
     readers.push_back(seat);
-    compute::SessionPart part;
-    part.session = seat->session;
-    part.n = 1;
-    part.tokens = &seat->window.back();
-    part.logits = seat->logits.data();
-    parts.push_back(part);
+    parts.push_back(next_part(*seat, 1));
   }
   if (parts.empty()) return;
   const compute::Status status =
       session_->stage().extend_sessions(static_cast<std::uint32_t>(parts.size()), parts.data());
   if (status.ok()) {
-    for (Seat* seat : readers) ++seat->read;
+    for (Seat* seat : readers) note_read(*seat, 1);
     return;
   }
   const Error error = compute::to_error(status);
@@ -234,17 +249,13 @@ void TextBatch::read_piece() {
 
 Expected<void> TextBatch::read_piece(Seat& seat) {
   const std::size_t n = std::min(prompt_piece, seat.unread());
-  compute::SessionPart part;
-  part.session = seat.session;
-  part.n = static_cast<std::uint32_t>(n);
-  part.tokens = seat.window.data() + seat.read;
-  if (n == seat.unread()) part.logits = seat.logits.data();
+  compute::SessionPart part = next_part(seat, n);
   TextWriter::PromptScores scores =
       seat.text->wanted_scores(seat.read, n, session_->tokenizer().vocab_size());
   if (!scores.targets.empty()) part.scores = scores.view();
   const compute::Status status = session_->stage().extend_sessions(1, &part);
   if (!status.ok()) return compute::to_error(status);
-  seat.read += n;
+  note_read(seat, n);
   if (!scores.targets.empty()) {
     seat.text->echo_scores(scores, session_->tokenizer());
     progress_ = true;

@@ -66,6 +66,7 @@ class TextBatch {
     std::size_t read = 0;         // tokens of the window that the cache holds
     std::uint64_t session = 0;    // of the stage; 0 = no cache
     std::vector<float> logits{};  // after the last token, once all are read
+    std::vector<float> hidden{};  // of the part that is read, where the text wants it
     std::size_t unread() const { return window.size() - read; }
   };
   using Outcome = Expected<void>;
@@ -80,6 +81,8 @@ class TextBatch {
   void decode();
   void read_piece();
   Expected<void> read_piece(Seat& seat);
+  compute::SessionPart next_part(Seat& seat, std::size_t n) const;
+  static void note_read(Seat& seat, std::size_t n);
   void give_up_memory(const Error& error);
   void close(Seat& seat);
   std::size_t kept() const;

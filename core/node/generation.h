@@ -46,6 +46,9 @@ struct GenerateRequest {
   // Refuse (Denied) a prompt that is longer than the model's context; else its end is read. Implied by echo
   // with logprobs.
   bool whole_prompt = false;
+  // The result has the prompt's embedding instead of an answer. max_tokens is 0 and the prompt not empty; neither echo
+  // nor logprobs. Implies whole_prompt.
+  bool embedding = false;
 };
 
 struct LikelyToken {

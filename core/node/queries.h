@@ -115,6 +115,9 @@ struct GenerateResult {
   double prompt_seconds = 0, seconds = 0;
   std::string stopped_by;  // "length", "end of text", "stop sequence", "cancelled"
   std::uint64_t step = 0;  // of the model that answered
+  // Asked for with GenerateRequest::embedding: the mean of the last hidden states, after the final norm, over the
+  // prompt's tokens, scaled to length 1. As wide as the model.
+  std::vector<float> embedding{};
 };
 using CommandResult =
     std::variant<std::monostate, CheckpointComparison, VerifyResult, ImportResult, GenerateResult>;

@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "core/base/base64url.h"
+#include "core/base/bytes.h"
 
 namespace neuroshard::serve {
 namespace {
@@ -37,6 +42,15 @@ std::string name_of(const std::string& bytes) {
 std::size_t characters(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+// With padding (RFC 4648 §4).
+std::string base64_of(ByteSpan bytes) {
+  std::string text = to_base64url(bytes);
+  std::replace(text.begin(), text.end(), '-', '+');
+  std::replace(text.begin(), text.end(), '_', '/');
+  text.append((4 - text.size() % 4) % 4, '=');
+  return text;
 }
 
 Json completion_logprobs(const Choice& choice) {
@@ -148,6 +162,30 @@ std::string render_event(const ReplyHead& head, std::size_t index, const Choice&
   event["choices"] = Json::array({std::move(choice)});
   if (head.with_usage) event["usage"] = nullptr;
   return "data: " + dump(event) + "\n\n";
+}
+
+// By hand: as few digits as an fp32 needs, and no tree of a thousand numbers.
+std::string render_embedding(std::size_t index, const std::vector<float>& embedding, bool base64) {
+  std::string values = "[";
+  if (base64) {
+    std::vector<std::uint8_t> bytes(embedding.size() * sizeof(float));
+    for (std::size_t i = 0; i < embedding.size(); ++i)
+      store_le(bytes.data() + i * sizeof(float), std::bit_cast<std::uint32_t>(embedding[i]));
+    values = '"' + base64_of(bytes) + '"';
+  } else {
+    for (const float value : embedding)
+      fmt::format_to(std::back_inserter(values), "{}{}", values.size() == 1 ? "" : ",", value);
+    values += ']';
+  }
+  return fmt::format(R"({{"object":"embedding","index":{},"embedding":{}}})", index, values);
+}
+
+std::string render_embeddings(const ReplyHead& head, const std::string& entries, const Usage& usage) {
+  const Json rest = {
+      {"model", head.model},
+      {"system_fingerprint", head.fingerprint},
+      {"usage", {{"prompt_tokens", usage.prompt_tokens}, {"total_tokens", usage.prompt_tokens}}}};
+  return fmt::format(R"({{"object":"list","data":[{}],{})", entries, dump(rest).substr(1));
 }
 
 std::string render_usage_event(const ReplyHead& head, const Usage& usage) {

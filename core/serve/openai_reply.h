@@ -1,4 +1,4 @@
-// Answers of /v1/completions and /v1/chat/completions in OpenAI's shape, whole or as events of a stream.
+// Answers of /v1/completions, /v1/chat/completions and /v1/embeddings in OpenAI's shape, whole or as events of a stream.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,10 @@ std::size_t characters_of(const std::vector<node::GeneratedToken>& tokens);
 std::string render_whole(const ReplyHead& head, const std::vector<Choice>& choices, const Usage& usage);
 // One event of a stream, "data: {…}\n\n". first: the role of a chat comes with it.
 std::string render_event(const ReplyHead& head, std::size_t index, const Choice& part, bool first);
+// One entry of an answer's list.
+std::string render_embedding(std::size_t index, const std::vector<float>& embedding, bool base64);
+// entries: of render_embedding(), with commas between them.
+std::string render_embeddings(const ReplyHead& head, const std::string& entries, const Usage& usage);
 std::string render_usage_event(const ReplyHead& head, const Usage& usage);
 
 }  // namespace neuroshard::serve

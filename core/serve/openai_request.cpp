@@ -5,78 +5,23 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
+
+#include "core/serve/detail/request_reader.h"
 
 namespace neuroshard::serve {
 namespace {
 
+using detail::add_prompt;
+using detail::Fields;
+using detail::parse_body;
+using detail::read_fields;
+using detail::Reader;
 using nlohmann::json;
 
 constexpr std::uint32_t default_completion_tokens = 16;  // as OpenAI's
 constexpr std::uint32_t default_chat_tokens = 256;
 constexpr const char* turn_of_user = "User:";
-
-// One field of a body: the first error of a request stays.
-class Reader {
- public:
-  explicit Reader(TextRequest& request) : request_(request) {
-    options_.top_k = 0;
-    options_.temperature = 1;
-  }
-
-  bool ok() const { return !failed_; }
-  ApiError error() const { return error_; }
-  node::GenerateRequest& options() { return options_; }
-  TextRequest& request() { return request_; }
-
-  // Of a chat: whether log-probabilities are asked for, and with how many of the likeliest.
-  bool with_logprobs = false;
-  std::optional<std::uint32_t> top_logprobs;
-
-  void fail(const std::string& param, std::string message, std::string code = {}) {
-    if (failed_) return;
-    failed_ = true;
-    error_.param = param;
-    error_.code = std::move(code);
-    error_.message = std::move(message);
-  }
-
-  double number(const char* name, const json& value, double least, double most) {
-    const double given = value.is_number() ? value.get<double>() : std::nan("");
-    if (given >= least && given <= most) return given;
-    fail(name, fmt::format("'{}' must be a number from {} to {}.", name, least, most));
-    return least;
-  }
-  std::uint32_t integer(const char* name, const json& value, std::uint32_t least, std::uint32_t most) {
-    if (value.is_number_unsigned()) {
-      const auto given = value.get<std::uint64_t>();
-      if (given >= least && given <= most) return static_cast<std::uint32_t>(given);
-    }
-    fail(name, fmt::format("'{}' must be a whole number from {} to {}.", name, least, most));
-    return least;
-  }
-  bool boolean(const char* name, const json& value) {
-    if (!value.is_boolean()) fail(name, fmt::format("'{}' must be true or false.", name));
-    return value.is_boolean() && value.get<bool>();
-  }
-  void only(const char* name, const json& value, double allowed) {
-    if (value.is_number() && value.get<double>() == allowed) return;
-    fail(name, fmt::format("This server supports '{}' only as {}.", name, allowed), "unsupported_parameter");
-  }
-
- private:
-  TextRequest& request_;
-  node::GenerateRequest options_;
-  bool failed_ = false;
-  ApiError error_;
-};
-
-void read_model(Reader& to, const json& value) {
-  if (value.is_string()) to.request().model = value.get<std::string>();
-  if (to.request().model.empty()) to.fail("model", "'model' must be the id of a model; see GET /v1/models.");
-}
 
 void read_stop(Reader& to, const json& value) {
   const auto add = [&](const json& one) {
@@ -123,9 +68,6 @@ void read_stream_options(Reader& to, const json& value) {
   }
 }
 
-using Field = std::function<void(Reader&, const json&)>;
-using Fields = std::map<std::string, Field>;
-
 // least_tokens: without the echo of a prompt, no tokens at all make no sense.
 Fields common_fields(std::uint32_t least_tokens) {
   const auto tokens = [least_tokens](const char* name) {
@@ -134,7 +76,7 @@ Fields common_fields(std::uint32_t least_tokens) {
     };
   };
   Fields fields;
-  fields["model"] = read_model;
+  fields["model"] = detail::read_model;
   fields["stop"] = read_stop;
   fields["logit_bias"] = read_bias;
   fields["seed"] = read_seed;
@@ -160,82 +102,6 @@ Fields common_fields(std::uint32_t least_tokens) {
   fields["frequency_penalty"] = [](Reader& to, const json& v) { to.only("frequency_penalty", v, 0); };
   fields["user"] = [](Reader&, const json&) {};
   return fields;
-}
-
-// The body, or nothing after fail().
-std::optional<json> parse_body(Reader& to, const std::string& body) {
-  bool too_deep = false;
-  const auto watch = [&](int depth, json::parse_event_t, json&) {
-    too_deep = too_deep || depth > max_json_depth;
-    return !too_deep;
-  };
-  json parsed = body.size() > max_body_bytes ? json(json::value_t::discarded)
-                                             : json::parse(body, watch, /*allow_exceptions=*/false);
-  if (!too_deep && parsed.is_object()) return parsed;
-  to.fail({}, too_deep ? "The body nests too deeply." : "The body is not a JSON object.");
-  return std::nullopt;
-}
-
-void read_fields(Reader& to, const json& body, const Fields& fields) {
-  for (const auto& [key, value] : body.items()) {
-    const auto at = fields.find(key);
-    if (at == fields.end()) {
-      to.fail(key, fmt::format("Unrecognized request argument: {}", key.substr(0, 64)), "unknown_parameter");
-    } else if (!value.is_null()) {
-      at->second(to, value);
-    }
-    if (!to.ok()) return;
-  }
-  if (to.request().model.empty()) read_model(to, json());
-}
-
-void add_prompt(Reader& to, node::GenerateRequest prompt) {
-  if (to.request().prompts.size() >= max_prompts)
-    return to.fail("prompt",
-                   fmt::format("'prompt' has too many texts; at most {} are allowed.", max_prompts));
-  if (prompt.prompt.size() > node::max_prompt_bytes ||
-      prompt.prompt_tokens.size() > node::max_prompt_tokens) {
-    return to.fail("prompt",
-                   fmt::format("A prompt is too long: at most {} bytes or {} tokens are read.",
-                               node::max_prompt_bytes, node::max_prompt_tokens),
-                   "context_length_exceeded");
-  }
-  to.request().prompts.push_back(std::move(prompt));
-}
-
-bool is_token(const json& value) {
-  return value.is_number_unsigned() && value.get<std::uint64_t>() <= 0x7fff'ffff;
-}
-
-void add_tokens(Reader& to, const json& list) {
-  if (list.empty() || !std::all_of(list.begin(), list.end(), is_token))
-    return to.fail("prompt", "A list of tokens must have token ids, and at least one.");
-  node::GenerateRequest prompt;
-  for (const json& token : list) prompt.prompt_tokens.push_back(token.get<std::uint32_t>());
-  add_prompt(to, std::move(prompt));
-}
-
-void add_text(Reader& to, const json& text) {
-  node::GenerateRequest prompt;
-  prompt.prompt = text.get<std::string>();
-  add_prompt(to, std::move(prompt));
-}
-
-void read_prompt(Reader& to, const json& value) {
-  if (value.is_string()) return add_text(to, value);
-  if (!value.is_array() || value.empty())
-    return to.fail("prompt", "'prompt' must be a text, a list of texts, of tokens, or of lists of tokens.");
-  if (value.front().is_number()) return add_tokens(to, value);
-  for (const json& one : value) {
-    if (one.is_string()) {
-      add_text(to, one);
-    } else if (one.is_array()) {
-      add_tokens(to, one);
-    } else {
-      to.fail("prompt", "'prompt' must be a text, a list of texts, of tokens, or of lists of tokens.");
-    }
-    if (!to.ok()) return;
-  }
 }
 
 // The text of a message: a string, or parts of type "text".
@@ -274,13 +140,13 @@ void read_messages(Reader& to, const json& value) {
     }
   }
   prompt.prompt += "Assistant:";
-  add_prompt(to, std::move(prompt));
+  add_prompt(to, "messages", std::move(prompt));
 }
 
 const Fields& completion_fields() {
   static const Fields fields = [] {
     Fields all = common_fields(0);
-    all["prompt"] = read_prompt;
+    all["prompt"] = [](Reader& r, const json& v) { detail::read_prompts(r, "prompt", v); };
     all["best_of"] = [](Reader& r, const json& v) { r.only("best_of", v, 1); };
     all["suffix"] = [](Reader& r, const json&) {
       r.fail("suffix", "This server does not support 'suffix'.", "unsupported_parameter");
@@ -311,6 +177,35 @@ const Fields& chat_fields() {
   return fields;
 }
 
+const Fields& embedding_fields() {
+  static const Fields fields = [] {
+    Fields all;
+    all["model"] = detail::read_model;
+    all["input"] = [](Reader& r, const json& v) { detail::read_prompts(r, "input", v); };
+    all["encoding_format"] = [](Reader& r, const json& v) {
+      if (v != "float" && v != "base64")
+        r.fail("encoding_format", "'encoding_format' must be \"float\" or \"base64\".");
+      r.request().base64 = v == "base64";
+    };
+    all["dimensions"] = [](Reader& r, const json&) {
+      r.fail("dimensions", "This server does not support 'dimensions': embeddings are as wide as the model.",
+             "unsupported_parameter");
+    };
+    all["user"] = [](Reader&, const json&) {};
+    return all;
+  }();
+  return fields;
+}
+
+const Fields& fields_of(TextKind kind) {
+  switch (kind) {
+    case TextKind::Chat: return chat_fields();
+    case TextKind::Embedding: return embedding_fields();
+    case TextKind::Completion: break;
+  }
+  return completion_fields();
+}
+
 ParsedRequest finish(Reader& to) {
   const node::GenerateRequest& options = to.options();
   if (to.ok() && options.max_tokens == 0 && !options.echo)
@@ -338,10 +233,19 @@ std::string render(const ApiError& error) {
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::vector<std::string> request_fields(bool chat) {
+std::vector<std::string> request_fields(TextKind kind) {
   std::vector<std::string> names;
-  for (const auto& [name, field] : chat ? chat_fields() : completion_fields()) names.push_back(name);
+  for (const auto& [name, field] : fields_of(kind)) names.push_back(name);
   return names;
+}
+
+ParsedRequest parse(TextKind kind, const std::string& body) {
+  switch (kind) {
+    case TextKind::Chat: return parse_chat(body);
+    case TextKind::Embedding: return parse_embeddings(body);
+    case TextKind::Completion: break;
+  }
+  return parse_completion(body);
 }
 
 ParsedRequest parse_completion(const std::string& body) {
@@ -357,7 +261,7 @@ ParsedRequest parse_completion(const std::string& body) {
 
 ParsedRequest parse_chat(const std::string& body) {
   TextRequest request;
-  request.chat = true;
+  request.kind = TextKind::Chat;
   Reader to(request);
   to.options().max_tokens = default_chat_tokens;
   const auto parsed = parse_body(to, body);
@@ -370,6 +274,24 @@ ParsedRequest parse_chat(const std::string& body) {
   if (to.options().stop.size() < node::max_stop_sequences)
     to.options().stop.push_back(std::string("\n") + turn_of_user);
   return finish(to);
+}
+
+ParsedRequest parse_embeddings(const std::string& body) {
+  TextRequest request;
+  request.kind = TextKind::Embedding;
+  Reader to(request);
+  const auto parsed = parse_body(to, body);
+  if (!parsed) return {std::nullopt, to.error()};
+  read_fields(to, *parsed, embedding_fields());
+  if (to.ok() && request.prompts.empty()) to.fail("input", "'input' is missing.");
+  for (node::GenerateRequest& input : request.prompts) {
+    if (input.prompt.empty() && input.prompt_tokens.empty())
+      to.fail("input", "'input' has an empty text, which has no embedding.");
+    input.embedding = true;
+    input.max_tokens = 0;
+  }
+  if (!to.ok()) return {std::nullopt, to.error()};
+  return {std::move(request), {}};
 }
 
 }  // namespace neuroshard::serve

@@ -1,4 +1,4 @@
-// The bodies of POST /v1/completions and /v1/chat/completions as requests for the node: the fields of OpenAI's
+// The bodies of POST /v1/completions, /v1/chat/completions and /v1/embeddings as requests for the node: the fields of OpenAI's
 // interface, and top_k, min_p and repetition_penalty. A field that is not known, or whose value this node cannot
 // honour, is refused rather than ignored. Pure; any bytes are safe.
 #pragma once
@@ -28,10 +28,14 @@ struct ApiError {
 };
 std::string render(const ApiError& error);
 
+// What is asked for; each has a path of its own.
+enum class TextKind { Completion, Chat, Embedding };
+
 struct TextRequest {
-  bool chat = false;
+  TextKind kind = TextKind::Completion;
   bool stream = false;
   bool include_usage = false;                  // a last event of the stream has the usage
+  bool base64 = false;                         // embeddings as base64 of little-endian fp32, else as numbers
   std::string model;                           // never empty
   std::vector<node::GenerateRequest> prompts;  // 1 … max_prompts; they differ in the prompt only
 };
@@ -41,13 +45,16 @@ struct ParsedRequest {
   std::optional<TextRequest> request;
   ApiError error;
 };
-// The names of the fields that parse_completion(), or parse_chat(), knows.
-std::vector<std::string> request_fields(bool chat);
+// The names of the fields that the parser of this kind knows.
+std::vector<std::string> request_fields(TextKind kind);
 
+ParsedRequest parse(TextKind kind, const std::string& body);
 ParsedRequest parse_completion(const std::string& body);
 // The messages become one text, as a base model has learned no roles:
 //   {system}\n\nUser: {user}\nAssistant: {assistant}\nUser: {user}\nAssistant:
 // and the answer ends before "\nUser:".
 ParsedRequest parse_chat(const std::string& body);
+// An empty text has no embedding and is refused.
+ParsedRequest parse_embeddings(const std::string& body);
 
 }  // namespace neuroshard::serve

@@ -3,12 +3,14 @@
 
 #include <string>
 
+#include "core/serve/openai_request.h"
+
 namespace neuroshard::serve {
 
 const std::string& openapi_page();
 
-// JSON schema of the body of /v1/completions, or of /v1/chat/completions. Says what parse_completion() and
-// parse_chat() take: its properties are request_fields(), its bounds theirs.
-std::string request_schema(bool chat);
+// JSON schema of the body of a kind. Says what its parser takes: its properties are request_fields(), its bounds the
+// parser's.
+std::string request_schema(TextKind kind);
 
 }  // namespace neuroshard::serve

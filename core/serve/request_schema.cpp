@@ -46,12 +46,18 @@ Json object_of(Json properties, const std::vector<const char*>& required) {
   return schema;
 }
 
+// A field that OpenAI's clients may send as null.
+Json nothing() {
+  return {{"nullable", true}, {"enum", Json::array({nullptr})}};
+}
+
 Json boolean() {
   return {{"type", "boolean"}};
 }
 
-Json prompt_schema() {
-  const Json words = text(0, node::max_prompt_bytes);
+// least: bytes of a text.
+Json prompt_schema(std::size_t least) {
+  const Json words = text(least, node::max_prompt_bytes);
   const Json tokens = list_of(integer(0, 0x7fff'ffff), 1, node::max_prompt_tokens);
   return either({words, tokens, list_of(either({words, tokens}), 1, max_prompts)});
 }
@@ -98,9 +104,21 @@ Json common_properties(std::uint32_t least_tokens) {
   return all;
 }
 
+Json embedding_schema() {
+  Json all = Json::object();
+  all["model"] = {{"type", "string"}, {"minLength", 1}};
+  all["input"] = prompt_schema(1);
+  all["encoding_format"] = {{"type", "string"}, {"enum", Json::array({"float", "base64"})}};
+  all["dimensions"] = nothing();
+  all["user"] = Json::object();
+  return object_of(std::move(all), {"model", "input"});
+}
+
 }  // namespace
 
-std::string request_schema(bool chat) {
+std::string request_schema(TextKind kind) {
+  if (kind == TextKind::Embedding) return embedding_schema().dump();
+  const bool chat = kind == TextKind::Chat;
   Json all = common_properties(chat ? 1 : 0);
   if (chat) {
     all["messages"] = list_of(message_schema(), 1, max_messages);
@@ -111,9 +129,9 @@ std::string request_schema(bool chat) {
     all["response_format"] = object_of(std::move(format), {"type"});
     return object_of(std::move(all), {"model", "messages"}).dump();
   }
-  all["prompt"] = prompt_schema();
+  all["prompt"] = prompt_schema(0);
   all["best_of"] = only(1, "integer");
-  all["suffix"] = {{"nullable", true}, {"enum", Json::array({nullptr})}};
+  all["suffix"] = nothing();
   all["echo"] = boolean();
   all["logprobs"] = integer(0, node::max_logprobs);
   return object_of(std::move(all), {"model", "prompt"}).dump();

@@ -5,6 +5,7 @@ Trains a small model, starts a node with http on at a free port, and asks it as 
 chats, streams, log-probabilities, errors. Also as programs must not: without the key, from a foreign web page, slowly, at length.
 With COMMAND, that runs instead, with the node's address, key and model in NS_URL, NS_KEY, NS_MODEL.
 """
+import base64
 import http.client
 import json
 import math
@@ -13,6 +14,7 @@ import pathlib
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -88,7 +90,7 @@ def check_exposition(text):
 def check_status(client):
     assert client.json("GET", "/health", key=False)["status"] == "ok"
     described = client.json("GET", "/openapi.json", key=False)["paths"]
-    asked = {"/health", "/openapi.json", "/metrics", "/v1/completions", "/v1/chat/completions", "/v1/models"}
+    asked = {"/health", "/openapi.json", "/metrics", "/v1/completions", "/v1/chat/completions", "/v1/embeddings", "/v1/models"}
     for path in ("stats", "training/global", "training/history", "network", "layers", "experts", "checkpoints"):
         page = client.json("GET", f"/api/{path}")
         asked.add(f"/api/{path}")
@@ -99,7 +101,7 @@ def check_status(client):
         assert client.json(other, path, status=405)["error"]["code"] == "method_not_allowed"
     assert client.json("GET", "/api/training/history")["loss_checkpoints"]
     assert client.json("GET", "/api/checkpoints")["checkpoints"][0]["step"] == 12
-    assert client.json("GET", "/v1/embeddings", status=404)["error"]["code"] == "unknown_url"
+    assert client.json("GET", "/v1/engines", status=404)["error"]["code"] == "unknown_url"
     metrics = check_exposition(client.ask("GET", "/metrics")[2])
     assert metrics["neuroshard_training_steps"] == 12 and metrics["neuroshard_model_info"] == 1, metrics
 
@@ -183,10 +185,10 @@ def answer_shape(kind, text):
 def check_recorded(client, model):
     """Recorded requests of npm's OpenAI client get answers of the form that satisfied it (sh tests/long.sh openai-client)."""
     exchanges = json.loads((HERE / "openai_exchanges.json").read_text())
-    assert {one["check"] for one in exchanges} >= {"list", "complete", "chat", "stream", "chat_stream", "stop", "logprobs", "errors"}
+    assert {one["check"] for one in exchanges} >= {"list", "complete", "chat", "stream", "chat_stream", "stop", "logprobs", "embeddings", "errors"}
     for one in exchanges:
         body = one["body"]
-        assert body is None or body["model"] in (model, "gpt-4"), body
+        assert body is None or body.get("model", model) in (model, "gpt-4"), body
         status, kind, text = client.ask(one["method"], one["path"], body, headers=one["headers"])
         if one["status"] == 401:
             status, kind, text = client.ask(one["method"], one["path"], body, headers={**one["headers"], "Authorization": "Bearer wrong"})
@@ -238,6 +240,57 @@ def check_harness(client, model, folder):
         ours = sum(scores[len(context):len(tokens)])
         assert abs(ours - sum(rows[at - 1][tokens[at]] for at in range(len(context), len(tokens)))) < 1e-4
         assert abs(scores[-1] - max(rows[-1][token] for token in words)) < 1e-4  # greedy
+
+
+def check_embeddings(client, model, folder):
+    """An embedding is the mean of the exported model's last hidden states over the tokens, with length 1."""
+    network = export_oracle.hugging_face_model(str(folder))
+    inputs = [[76, 114, 111, 42, 35], [12], [200, 7, 7]]
+    body = {"model": model, "input": inputs}
+    answer = client.json("POST", "/v1/embeddings", body)
+    assert answer["object"] == "list" and answer["model"] == model and "-" in answer["system_fingerprint"], answer
+    assert answer["usage"] == {"prompt_tokens": 9, "total_tokens": 9}, answer["usage"]
+    assert [one["index"] for one in answer["data"]] == [0, 1, 2] and all(one["object"] == "embedding" for one in answer["data"])
+    for tokens, one in zip(inputs, answer["data"]):
+        sums = [sum(column) for column in zip(*network.hidden_states(tokens))]
+        length = math.sqrt(sum(value * value for value in sums))
+        assert len(one["embedding"]) == len(sums) == 64
+        worst = max(abs(a - b / length) for a, b in zip(one["embedding"], sums))
+        assert worst < 1e-4, (tokens, worst)
+    coded = client.json("POST", "/v1/embeddings", dict(body, encoding_format="base64"))["data"]
+    for one, same in zip(answer["data"], coded):
+        values = struct.unpack("<64f", base64.b64decode(same["embedding"], validate=True))
+        assert all(abs(a - b) < 1e-7 for a, b in zip(one["embedding"], values))
+    # A text has the embedding of its tokens, alone or in a list.
+    text = client.json("POST", "/v1/embeddings", {"model": model, "input": "the license"})
+    again = client.json("POST", "/v1/embeddings", {"model": model, "input": ["x", "the license"]})
+    assert text["data"][0]["embedding"] == again["data"][1]["embedding"]
+    assert text["usage"]["prompt_tokens"] > 0
+    refused = lambda code, **more: client.refused(400, code, dict(body, **more), path="/v1/embeddings")["param"]
+    client.refused(400, "context_length_exceeded", dict(body, input=[[1], [76] * 129]), path="/v1/embeddings")
+    refused("context_length_exceeded", input=[76] * 5000)
+    assert refused(None, input="") == refused(None, input=["x", ""]) == refused(None, input=["x"] * 129) == "input"
+    assert refused("unsupported_parameter", dimensions=8) == "dimensions"
+    assert len(client.json("POST", "/v1/embeddings", dict(body, input=["x"] * 128))["data"]) == 128
+
+
+EMBEDDED = ["the license", "a copy of the Program"]
+
+
+def embed(program, data):
+    done = subprocess.run([program, "embed", "--data-dir", data, "--json", "--input", EMBEDDED[0], "--input", EMBEDDED[1]], check=True,
+                          stdout=subprocess.PIPE, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def check_embed_command(client, model, node, alone):
+    """The command line gives what HTTP gives, with a running node and without one (alone)."""
+    answer = client.json("POST", "/v1/embeddings", {"model": model, "input": EMBEDDED})
+    for shown in (alone, embed(node.program, node.data)):
+        for line, one in zip(shown, answer["data"], strict=True):
+            assert line["index"] == one["index"] and line["step"] == 12
+            assert all(abs(a - b) < 1e-6 for a, b in zip(line["embedding"], one["embedding"], strict=True))
+        assert sum(line["tokens"] for line in shown) == answer["usage"]["prompt_tokens"]
 
 
 def check_errors(client, model):
@@ -354,6 +407,7 @@ def main():
         subprocess.run([program, "checkpoint", "export", "--data-dir", data, "--format", "huggingface", "--out", f"{folder}/hf"], **quietly)
         for name, value in (("http", "on"), ("http_port", "0"), ("precision", "fp32")):
             Node(program, data).ask("set", name, value)
+        alone = embed(program, data)
         node = subprocess.Popen([program, "run", "--data-dir", data, "--json", "--contribute", "off"], stdout=subprocess.PIPE,
                                 text=True)
         try:
@@ -368,7 +422,8 @@ def main():
                 return
             for check in (lambda: check_status(client), lambda: check_texts(client, model),
                           lambda: check_scores(client, model), lambda: check_recorded(client, model),
-                          lambda: check_harness(client, model, f"{folder}/hf"), lambda: check_errors(client, model),
+                          lambda: check_harness(client, model, f"{folder}/hf"), lambda: check_embeddings(client, model, f"{folder}/hf"),
+                          lambda: check_embed_command(client, model, Node(program, data), alone), lambda: check_errors(client, model),
                           lambda: check_disconnect(client, model), lambda: check_crowd(client),
                           lambda: check_settings(client, Node(program, data))):
                 check()

@@ -19,7 +19,12 @@ void check(const serve::ParsedRequest& parsed) {
   for (const node::GenerateRequest& prompt : parsed.request->prompts) {
     NS_CHECK(prompt.prompt.size() <= node::max_prompt_bytes);
     NS_CHECK(prompt.prompt_tokens.size() <= node::max_prompt_tokens);
-    NS_CHECK(prompt.max_tokens <= node::max_generated_tokens && (prompt.max_tokens > 0 || prompt.echo));
+    NS_CHECK(prompt.max_tokens <= node::max_generated_tokens &&
+             (prompt.max_tokens > 0 || prompt.echo || prompt.embedding));
+    if (prompt.embedding) {
+      NS_CHECK(prompt.max_tokens == 0 && !prompt.echo && !prompt.logprobs);
+      NS_CHECK(!prompt.prompt.empty() || !prompt.prompt_tokens.empty());
+    }
     NS_CHECK(prompt.stop.size() <= node::max_stop_sequences && prompt.logit_bias.size() <= node::max_biases);
     NS_CHECK(prompt.logprobs.value_or(0) <= node::max_logprobs);
     NS_CHECK(prompt.temperature >= 0 && prompt.top_p > 0 && prompt.top_p <= 1);
@@ -32,5 +37,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string body(neuroshard::as_text(neuroshard::ByteSpan{data, size}));
   check(serve::parse_completion(body));
   check(serve::parse_chat(body));
+  check(serve::parse_embeddings(body));
   return 0;
 }

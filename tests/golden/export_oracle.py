@@ -162,7 +162,8 @@ class Model:
                 out[i] += weight * v
         return out
 
-    def logits(self, tokens):
+    def hidden_states(self, tokens):
+        """After the final norm, by position."""
         table = self.tensor("embed")[1]
         rows = [list(table[t * self.hidden:(t + 1) * self.hidden]) for t in tokens]
         for layer in range(self.layers):
@@ -170,7 +171,10 @@ class Model:
             rows = [[a + b for a, b in zip(x, y)] for x, y in zip(rows, self.attention(layer, normed))]
             rows = [[a + b for a, b in zip(x, self.feed_forward(layer, rms_norm(x, self.tensor("norm2", layer), self.eps)))]
                     for x in rows]
-        return [v for x in rows for v in product(self.tensor("head"), rms_norm(x, self.tensor("norm"), self.eps))]
+        return [rms_norm(x, self.tensor("norm"), self.eps) for x in rows]
+
+    def logits(self, tokens):
+        return [v for x in self.hidden_states(tokens) for v in product(self.tensor("head"), x)]
 
 
 def hugging_face_model(folder):

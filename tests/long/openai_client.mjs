@@ -83,6 +83,20 @@ const checks = {
     const chat = await client.chat.completions.create({ model, messages, max_tokens: 4, logprobs: true, top_logprobs: 2 });
     assert.ok(chat.choices[0].logprobs.content.every((token) => token.top_logprobs.length === 2 && token.logprob <= 0));
   },
+  async embeddings() {
+    const input = ["the license", "a copy of the Program"];
+    const coded = await client.embeddings.create({ model, input });  // the client asks for base64 and decodes it
+    const plain = await client.embeddings.create({ model, input, encoding_format: "float" });
+    assert.equal(coded.data.length, 2);
+    for (const [i, { embedding }] of coded.data.entries()) {
+      assert.equal(embedding.length, plain.data[i].embedding.length);
+      assert.ok(embedding.every((value, at) => Math.abs(value - plain.data[i].embedding[at]) < 1e-7));
+      assert.ok(Math.abs(embedding.reduce((sum, value) => sum + value * value, 0) - 1) < 1e-5);
+    }
+    assert.ok(coded.usage.total_tokens > 0 && coded.usage.total_tokens === coded.usage.prompt_tokens);
+    await refused("empty", 400, null, client.embeddings.create({ model, input: "" }));
+    await refused("dimensions", 400, "unsupported_parameter", client.embeddings.create({ model, input, dimensions: 8 }));
+  },
   async abort() {
     const stream = await client.completions.create({ model, prompt, max_tokens: 4096, stream: true, logit_bias: { 2: -100 } });
     let events = 0;
@@ -95,7 +109,7 @@ const checks = {
     await refused("n", 400, "unsupported_parameter", client.completions.create({ model, prompt, n: 2 }));
     await refused("unknown", 400, "unknown_parameter", client.chat.completions.create({ model, messages, tools: [] }));
     await refused("context", 400, "context_length_exceeded", client.completions.create({ model, prompt: Array(5000).fill(76) }));
-    await refused("embeddings", 404, "unknown_url", client.embeddings.create({ model, input: "x" }));
+    await refused("unknown path", 404, "unknown_url", client.moderations.create({ input: "x" }));
     const stranger = new OpenAI({ ...options, apiKey: "wrong" });
     await refused("key", 401, "invalid_api_key", stranger.completions.create({ model, prompt }));
   },

@@ -8,10 +8,10 @@ from registry import target
 from run import Broken
 
 PACKAGE = "openai@4.104.0"  # the newest major version that runs on Node 18 and 20
-CHECKS = 9
+CHECKS = 10
 
 
-@target("openai-client", "npm's OpenAI client, unchanged, against a real node: list, complete, chat, stream, stop, logprobs, abort, errors")
+@target("openai-client", "npm's OpenAI client, unchanged, against a real node: list, complete, chat, stream, stop, logprobs, embeddings, abort, errors")
 def openai_client(run):
     run.require(shutil.which("npm") is not None, "needs node and npm")
     builds.build(run, "ci", targets=("neuroshardd", "neuroshard_network", "compute_cpu"))

@@ -39,6 +39,7 @@ struct ResultEncoder {
     sent->set_seconds(from.seconds);
     sent->set_stopped_by(from.stopped_by);
     sent->set_step(from.step);
+    sent->mutable_embedding()->Add(from.embedding.begin(), from.embedding.end());
   }
 };
 
@@ -65,8 +66,13 @@ node::CommandResult decode_result(const wire::CommandReply& from) {
     case wire::CommandReply::kImported: return node::ImportResult{from.imported().name()};
     case wire::CommandReply::kGenerated: {
       const wire::GenerateResult& sent = from.generated();
-      return node::GenerateResult{sent.prompt_tokens(), sent.tokens(),     sent.prompt_seconds(),
-                                  sent.seconds(),       sent.stopped_by(), sent.step()};
+      return node::GenerateResult{sent.prompt_tokens(),
+                                  sent.tokens(),
+                                  sent.prompt_seconds(),
+                                  sent.seconds(),
+                                  sent.stopped_by(),
+                                  sent.step(),
+                                  {sent.embedding().begin(), sent.embedding().end()}};
     }
     case wire::CommandReply::RESULT_NOT_SET: break;
   }
@@ -113,6 +119,7 @@ void encode(const node::GenerateRequest& from, wire::Generate* to) {
   to->set_echo(from.echo);
   to->set_whole_prompt(from.whole_prompt);
   to->set_checkpoint(from.checkpoint);
+  to->set_embedding(from.embedding);
 }
 
 node::GenerateRequest decode(const wire::Generate& from) {
@@ -133,6 +140,7 @@ node::GenerateRequest decode(const wire::Generate& from) {
   to.echo = from.echo();
   to.whole_prompt = from.whole_prompt();
   to.checkpoint = from.checkpoint();
+  to.embedding = from.embedding();
   return to;
 }
 

@@ -40,6 +40,7 @@ Expected<GenerateOptions> options_of(const node::GenerateRequest& request) {
   options.logprobs = request.logprobs;
   options.echo = request.echo;
   options.whole_prompt = request.whole_prompt;
+  options.embedding = request.embedding;
   options.sampling = {.temperature = static_cast<float>(request.temperature),
                       .top_k = request.top_k,
                       .top_p = static_cast<float>(request.top_p),
@@ -283,6 +284,7 @@ void TextGeneration::finish(const Text& text, const Expected<void>& outcome) {
                       : written.at_stop ? "stop sequence"
                                         : "length";
   result.step = text.step;
+  result.embedding = written.embedding;
   std::optional<Error> error;
   if (written.stopped) error = make_error(ErrorCode::Cancelled, "the generation was stopped");
   context_.commands.done(text.command, error, result);

@@ -64,6 +64,7 @@ struct Route {
   const char* path;
   const char* summary;
   bool needs_key;
+  TextKind kind = TextKind::Completion;  // of a POST
 };
 // All that the server answers, in the order of its description.
 const std::vector<Route>& routes();

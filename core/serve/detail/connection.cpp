@@ -212,7 +212,7 @@ std::optional<ApiError> Connection::refusal_of_body() {
 }
 
 void Connection::handle() {
-  if (is_post(*route_)) return handle_text(route_->path == std::string_view("/v1/chat/completions"));
+  if (is_post(*route_)) return handle_text(route_->kind);
   handle_status(route_->path);
 }
 

@@ -35,6 +35,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     TextRequest request;
     ReplyHead head;
     std::vector<Choice> choices;  // of those begun; the last one grows unless it is streamed
+    std::string embeddings;       // of those that are complete, rendered
     Usage usage;
     std::uint64_t ticket = 0;
     bool has_role = false;    // streamed: the first event is sent
@@ -53,7 +54,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::optional<ApiError> refusal_of_body();
   void handle();
   void handle_status(std::string_view path);
-  void handle_text(bool chat);
+  void handle_text(TextKind kind);
   template <class T, class Ask, class Render>
   void answer_query(const Ask& ask, Render render);
   void query_history();
@@ -62,6 +63,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void next_text();
   void on_piece(node::TextPiece piece);
   void on_text_done(const Expected<node::GenerateResult>& result);
+  bool keep_embedding(const node::GenerateResult& result);
   void refuse_answer();
   void finish_texts();
 

@@ -27,11 +27,14 @@ std::uint64_t bytes_of(const node::TextPiece& piece) {
   return bytes;
 }
 
+const char* id_of(TextKind kind) {
+  return kind == TextKind::Chat ? "chatcmpl" : kind == TextKind::Embedding ? "embd" : "cmpl";
+}
+
 }  // namespace
 
-void Connection::handle_text(bool chat) {
-  const std::string& body = parser_->get().body();
-  ParsedRequest parsed = chat ? parse_chat(body) : parse_completion(body);
+void Connection::handle_text(TextKind kind) {
+  ParsedRequest parsed = parse(kind, parser_->get().body());
   parser_.reset();  // and with it the body
   if (!parsed.request) return fail(parsed.error);
   const auto view = state_.node->snapshot();
@@ -57,9 +60,9 @@ void Connection::handle_text(bool chat) {
   texts_->lease = Lease<std::size_t>(client_, &ClientUse::texts, 1);
   texts_->request = std::move(*parsed.request);
   ReplyHead& head = texts_->head;
-  head.chat = chat;
+  head.chat = kind == TextKind::Chat;
   const std::int64_t now_ms = to_unix_ms(state_.clock.wall_now());
-  head.id = fmt::format("{}-{:x}{:06x}", chat ? "chatcmpl" : "cmpl", now_ms, state_.next_id++);
+  head.id = fmt::format("{}-{:x}{:06x}", id_of(kind), now_ms, state_.next_id++);
   head.created = now_ms / 1000;
   head.model = model;
   head.fingerprint = model_fingerprint(*view);
@@ -122,7 +125,7 @@ void Connection::refuse_answer() {
   state_.texts->cancel(texts_->ticket);
   texts_.reset();
   fail(text_error(400, "answer_too_large",
-                  "The answer is too large: ask for fewer log-probabilities or prompts, or for a stream."));
+                  "The answer is too large: ask for fewer log-probabilities or texts, or for a stream."));
 }
 
 void Connection::on_text_done(const Expected<node::GenerateResult>& result) {
@@ -141,6 +144,7 @@ void Connection::on_text_done(const Expected<node::GenerateResult>& result) {
   texts_->usage.prompt_tokens += result->prompt_tokens;
   texts_->usage.completion_tokens += result->tokens;
   Choice& choice = texts_->choices.back();
+  if (texts_->request.kind == TextKind::Embedding && !keep_embedding(*result)) return;
   choice.finish = finish_reason(result->stopped_by);
   if (texts_->request.stream) {
     begin_stream();
@@ -151,13 +155,25 @@ void Connection::on_text_done(const Expected<node::GenerateResult>& result) {
   }
   if (texts_->choices.size() < texts_->request.prompts.size()) return next_text();
   if (!texts_->request.stream) {
-    const std::string body = render_whole(texts_->head, texts_->choices, texts_->usage);
+    const std::string body = texts_->request.kind == TextKind::Embedding
+                                 ? render_embeddings(texts_->head, texts_->embeddings, texts_->usage)
+                                 : render_whole(texts_->head, texts_->choices, texts_->usage);
     texts_.reset();
     return answer(200, "application/json", body);
   }
   if (texts_->head.with_usage) send(render_usage_event(texts_->head, texts_->usage));
   send("data: [DONE]\n\n");
   finish_texts();
+}
+
+// Rendered at once: a large answer takes the server's thread for one text at a time. False: refused.
+bool Connection::keep_embedding(const node::GenerateResult& result) {
+  std::string& all = texts_->embeddings;
+  if (!all.empty()) all += ',';
+  all += render_embedding(texts_->choices.size() - 1, result.embedding, texts_->request.base64);
+  if (all.size() <= state_.options.limits.answer_bytes) return true;
+  refuse_answer();
+  return false;
 }
 
 // A stream ends with the connection: its length is not known before.

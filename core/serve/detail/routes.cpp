@@ -18,8 +18,10 @@ const std::vector<Route>& routes() {
       {"GET", "/api/experts", "Load of the experts", true},
       {"GET", "/api/checkpoints", "The newest checkpoints", true},
       {"GET", "/v1/models", "The model that this node can use", true},
-      {"POST", "/v1/completions", "Continue texts, or give their log-probabilities", true},
-      {"POST", "/v1/chat/completions", "Answer in a conversation", true},
+      {"POST", "/v1/completions", "Continue texts, or give their log-probabilities", true,
+       TextKind::Completion},
+      {"POST", "/v1/chat/completions", "Answer in a conversation", true, TextKind::Chat},
+      {"POST", "/v1/embeddings", "Give the embeddings of texts", true, TextKind::Embedding},
   };
   return all;
 }
@@ -41,8 +43,7 @@ std::string describe_routes() {
     if (!route.needs_key) entry["security"] = Json::array();
     if (method == "post") {
       Json content = Json::object();
-      content["application/json"] = {
-          {"schema", Json::parse(request_schema(route.path == std::string("/v1/chat/completions")))}};
+      content["application/json"] = {{"schema", Json::parse(request_schema(route.kind))}};
       entry["requestBody"] = {{"required", true}, {"content", std::move(content)}};
     }
     Json content = Json::object();

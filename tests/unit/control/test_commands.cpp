@@ -28,6 +28,7 @@ class TestControlCommands : public QObject {
   void progress_and_result_belong_to_their_command();
   void text_comes_in_pieces_and_before_the_outcome();
   void requests_and_pieces_of_text_arrive_whole();
+  void an_embedding_arrives();
   void cancel_reaches_the_core();
   void a_reader_that_goes_away_cancels_its_text_and_nothing_else();
   void what_commands_carry_arrives();
@@ -142,6 +143,25 @@ void TestControlCommands::requests_and_pieces_of_text_arrive_whole() {
   QVERIFY(!seen[1].of_prompt && token.token == 99 && token.text == "c\xFF" && token.logprob == -0.5);
   QVERIFY(token.top.size() == 2 && token.top[1].token == 2 && token.top[1].logprob == -3);
   QCOMPARE(seen[1].tokens.size(), std::size_t{2});
+}
+
+void TestControlCommands::an_embedding_arrives() {
+  testing::FakeNode& node = fixture_->node;
+  const Events events(*remote_);
+  node.hold_commands();
+  node::GenerateRequest request;
+  request.prompt = "Once";
+  request.max_tokens = 0;
+  request.embedding = true;
+  const auto id = remote_->generate(request, {});
+  QVERIFY(until([&] { return node.held("generate Once") != 0; }));
+  QVERIFY(node.generated.embedding && node.generated.max_tokens == 0);
+  node::GenerateResult result;
+  result.embedding = {0.5f, -0.25f};
+  node.finish(node.held("generate Once"), node::CommandResult(result));
+  const auto done = events.done(*id);
+  QVERIFY(done && !done->error);
+  QCOMPARE(std::get<node::GenerateResult>(done->result).embedding, result.embedding);
 }
 
 void TestControlCommands::cancel_reaches_the_core() {

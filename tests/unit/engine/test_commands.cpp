@@ -1,7 +1,9 @@
 // A person's commands for a node's model, its text and its settings, next to the training: the same tests run on
 // the engine itself and through the control service.
 #include <QtTest>
+#include <cmath>
 #include <future>
+#include <numeric>
 
 #include "core/engine/text_batch.h"
 #include "tests/support/test_main.h"
@@ -27,6 +29,8 @@ class TestCommands : public QObject {
   void text_beside_training_and_without();
   void texts_at_once();
   void more_texts_than_places_are_refused();
+  void embeddings_data() { testing::engine_and_remote(); }
+  void embeddings();
   void text_is_cancelled();
   void model_and_data_are_described_data() { testing::engine_and_remote(); }
   void model_and_data_are_described();
@@ -162,6 +166,41 @@ void TestCommands::another_checkpoint_answers_while_nothing_trains() {
   request.checkpoint = first;
   QCOMPARE(core.done(core.node().generate(request, {})).error->code, ErrorCode::Unavailable);
   QVERIFY(step_of("") > 12);
+}
+
+// The toy model's hidden states are its rows of the embedding, so that a text of one token repeated has the embedding of
+// the token.
+void TestCommands::embeddings() {
+  QFETCH(const bool, remote);
+  Core core(remote);
+  QVERIFY(core.train(6));
+  const auto embedding_of = [&](std::vector<std::uint32_t> tokens) {
+    node::GenerateRequest request;
+    request.prompt_tokens = std::move(tokens);
+    request.max_tokens = 0;
+    request.embedding = true;
+    const auto done = core.done(core.node().generate(request, {}));
+    const auto* result = std::get_if<node::GenerateResult>(&done.result);
+    if (done.error || result == nullptr || result->tokens != 0 || result->step < 6)
+      return std::vector<float>();
+    return result->embedding;
+  };
+  const auto product = [](const std::vector<float>& a, const std::vector<float>& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  };
+  const std::vector<float> one = embedding_of({70}), other = embedding_of({71});
+  QCOMPARE(one.size(), std::size_t{16});
+  QVERIFY(std::abs(product(one, one) - 1) < 1e-6 && product(one, other) < 0.99);
+  QVERIFY(product(one, embedding_of({70, 70, 70})) > 1 - 1e-6);
+  // Between the two, and further from both than they are from themselves.
+  const std::vector<float> both = embedding_of({70, 71, 70, 71});
+  QVERIFY(product(both, one) > product(one, other) && product(both, one) < 1 - 1e-6);
+  QVERIFY(std::abs(product(both, both) - 1) < 1e-6);
+  QVERIFY(embedding_of(std::vector<std::uint32_t>(17, 70)).empty());  // longer than the context
+  QVERIFY(embedding_of({}).empty());
+  QVERIFY(core.node().start_training({}).ok());
+  QVERIFY(until([&] { return core.node().snapshot()->training.step > 6; }));
+  QCOMPARE(embedding_of({70, 71}).size(), std::size_t{16});
 }
 
 void TestCommands::text_is_cancelled() {

@@ -2,6 +2,7 @@
 #include <QtTest>
 #include <cmath>
 
+#include "core/engine/generator.h"
 #include "core/engine/router_load.h"
 #include "core/engine/utf8_stream.h"
 #include "core/engine/work_share.h"
@@ -77,6 +78,20 @@ class TestText : public QObject {
     work.add_training(4, /*texts_wait=*/false);
     QVERIFY(work.text_is_next());
     QCOMPARE(work.turn_seconds(), 1.0);
+  }
+  void an_embedding_is_the_mean_of_all_pieces() {
+    neuroshard::engine::GenerateOptions options;
+    options.embedding = true;
+    neuroshard::engine::TextWriter text(options);
+    const std::vector<float> other{9, 9, 9, 9}, first{3, 1, 1, 1}, second{2, 2};
+    text.add_hidden(0, 2, other);  // of weights that have changed since
+    text.add_hidden(0, 2, first);
+    text.add_hidden(2, 2, second);
+    text.end(/*stopped=*/false);
+    const std::vector<float>& embedding = text.result().embedding;
+    QCOMPARE(embedding.size(), std::size_t{2});
+    const double length = std::sqrt(6.0 * 6.0 + 4.0 * 4.0);
+    QVERIFY(std::abs(embedding[0] - 6 / length) < 1e-6 && std::abs(embedding[1] - 4 / length) < 1e-6);
   }
   void load_follows_the_last_steps() {
     neuroshard::compute::ModelShape shape;

@@ -164,6 +164,11 @@ class ToyStage final : public compute::Stage {
     const float* const head = slots_.back().parameters.data() + head_;
     for (std::uint32_t i = 0; i < count; ++i) {
       const compute::SessionPart& part = parts[i];
+      for (std::size_t at = 0; part.hidden != nullptr && at < part.n; ++at) {
+        const float* const row = slots_.front().parameters.data() + embed_ +
+                                 static_cast<std::size_t>(part.tokens[at]) * shape_.hidden;
+        std::copy(row, row + shape_.hidden, part.hidden + at * shape_.hidden);
+      }
       if (part.logits == nullptr) continue;
       const float* const x = slots_.front().parameters.data() + embed_ +
                              static_cast<std::size_t>(part.tokens[part.n - 1]) * shape_.hidden;

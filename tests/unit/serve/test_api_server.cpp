@@ -81,6 +81,7 @@ class TestApiServer : public QObject {
   void an_answer_that_grows_too_large_ends();
   void a_new_key_holds_at_once();
   void a_client_that_leaves_ends_its_text();
+  void embeddings_come_in_order();
 
  private:
   void listen(Duration request_limit);
@@ -354,6 +355,30 @@ void TestApiServer::a_client_that_leaves_ends_its_text() {
     QVERIFY(eventually([&] { return node_->held("generate") != 0; }));
   }
   QVERIFY(eventually([&] { return node_->held("generate") == 0; }));
+}
+
+void TestApiServer::embeddings_come_in_order() {
+  node_->hold_commands();
+  const std::string body = R"({"model":"neuroshard-test","input":["one","two"]})";
+  Client client(server_->port());
+  QVERIFY(client.write("POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(server_->port()) +
+                       "\r\nAuthorization: Bearer secret\r\nConnection: close\r\nContent-Length: " +
+                       std::to_string(body.size()) + "\r\n\r\n" + body));
+  for (const auto& [text, value] : {std::pair("one", 0.25f), std::pair("two", -0.5f)}) {
+    const std::string name = std::string("generate ") + text;
+    QVERIFY(eventually([&] { return node_->held(name) != 0; }));
+    node::GenerateResult result;
+    result.prompt_tokens = 3;
+    result.embedding = {value, 1};
+    node_->finish(node_->held(name), node::CommandResult(result));
+  }
+  const std::string answer = client.read_to_end();
+  QVERIFY2(answer.starts_with("HTTP/1.1 200 "), answer.c_str());
+  for (const char* part :
+       {R"("data":[{"object":"embedding","index":0,"embedding":[0.25,1]},)",
+        R"({"object":"embedding","index":1,"embedding":[-0.5,1]}],"model":"neuroshard-test","system_)",
+        R"("usage":{"prompt_tokens":6,"total_tokens":6}})"})
+    QVERIFY2(answer.find(part) != std::string::npos, answer.c_str());
 }
 
 NS_TEST(TestApiServer)

@@ -45,6 +45,51 @@ class TestOpenaiRequest : public QObject {
     QCOMPARE(second.logit_bias.at(0).bias, -3.0);
   }
 
+  void embeddings_take_texts_and_tokens() {
+    const auto parsed = parse_embeddings(
+        R"({"model":"m","input":["One",[5,6]],"encoding_format":"base64","dimensions":null,"user":"u"})");
+    QVERIFY2(parsed.request.has_value(), parsed.error.message.c_str());
+    QVERIFY(parsed.request->kind == TextKind::Embedding && parsed.request->base64);
+    QCOMPARE(parsed.request->prompts.size(), std::size_t{2});
+    QCOMPARE(parsed.request->prompts.at(0).prompt, std::string("One"));
+    QCOMPARE(parsed.request->prompts.at(1).prompt_tokens, (std::vector<std::uint32_t>{5, 6}));
+    for (const node::GenerateRequest& one : parsed.request->prompts)
+      QVERIFY(one.embedding && one.max_tokens == 0);
+    QVERIFY(!parse_embeddings(R"({"model":"m","input":"x"})").request->base64);
+    std::string many = "\"x\"";
+    for (std::size_t i = 0; i < max_prompts; ++i) many += ",\"x\"";
+    const auto refused = [](const std::string& body) {
+      const ApiError error = parse_embeddings(body).error;
+      return QString::fromStdString(error.param + " " + error.code);
+    };
+    QCOMPARE(refused("{\"model\":\"m\",\"input\":[" + many + "]}"), QString("input "));
+    QCOMPARE(refused(R"({"model":"m","input":""})"), QString("input "));
+    QCOMPARE(refused(R"({"model":"m","input":["x",""]})"), QString("input "));
+    QCOMPARE(refused(R"({"model":"m","input":[]})"), QString("input "));
+    QCOMPARE(refused(R"({"model":"m","input":[[]]})"), QString("input "));
+    QCOMPARE(refused(R"({"model":"m"})"), QString("input "));
+    QCOMPARE(refused(R"({"input":"x"})"), QString("model "));
+    QCOMPARE(refused(R"({"model":"m","input":"x","dimensions":8})"),
+             QString("dimensions unsupported_parameter"));
+    QCOMPARE(refused(R"({"model":"m","input":"x","encoding_format":"int8"})"), QString("encoding_format "));
+    QCOMPARE(refused(R"({"model":"m","input":"x","stream":true})"), QString("stream unknown_parameter"));
+  }
+
+  void embeddings_are_rendered() {
+    QCOMPARE(render_embedding(1, {0.5f, -0.1f, 1e-10f}, false),
+             std::string(R"({"object":"embedding","index":1,"embedding":[0.5,-0.1,1e-10]})"));
+    // Python: base64.b64encode(struct.pack("<3f", 0.5, -0.1, 1e-10)).
+    QCOMPARE(render_embedding(0, {0.5f, -0.1f, 1e-10f}, true),
+             std::string(R"({"object":"embedding","index":0,"embedding":"AAAAP83MzL3/5tsu"})"));
+    QVERIFY(render_embedding(0, {1.0f}, true).find("\"AACAPw==\"") != std::string::npos);
+    ReplyHead head;
+    head.model = "m";
+    head.fingerprint = "7-abc";
+    QCOMPARE(render_embeddings(head, "A,B", {5, 0}),
+             std::string(R"({"object":"list","data":[A,B],"model":"m","system_fingerprint":"7-abc",)"
+                         R"("usage":{"prompt_tokens":5,"total_tokens":5}})"));
+  }
+
   void a_chat_becomes_one_text() {
     const auto parsed = parse_chat(
         R"({"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"},

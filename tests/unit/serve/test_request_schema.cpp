@@ -115,17 +115,14 @@ Samples samples(const Json& schema) {
   return to;
 }
 
-Json schema_of(bool chat) {
-  return Json::parse(request_schema(chat));
-}
-
-ParsedRequest parse(bool chat, const Json& body) {
-  return chat ? parse_chat(body.dump()) : parse_completion(body.dump());
+Json schema_of(TextKind kind) {
+  return Json::parse(request_schema(kind));
 }
 
 // A body in which every field may have each of its values.
-Json base_of(bool chat) {
-  if (chat)
+Json base_of(TextKind kind) {
+  if (kind == TextKind::Embedding) return {{"model", "m"}, {"input", "Once"}};
+  if (kind == TextKind::Chat)
     return {{"model", "m"}, {"messages", {{{"role", "user"}, {"content", "Hi"}}}}, {"logprobs", true}};
   return {{"model", "m"}, {"prompt", "Once"}, {"echo", true}};
 }
@@ -135,66 +132,69 @@ Json base_of(bool chat) {
 class TestRequestSchema : public QObject {
   Q_OBJECT
  private Q_SLOTS:
-  void its_fields_are_the_parsers_data() { both(); }
+  void its_fields_are_the_parsers_data() { all_kinds(); }
   void its_fields_are_the_parsers() {
-    QFETCH(bool, chat);
+    QFETCH(TextKind, kind);
     std::set<std::string> described;
-    const Json properties = schema_of(chat)["properties"];
+    const Json properties = schema_of(kind)["properties"];
     for (const auto& [name, schema] : properties.items()) described.insert(name);
-    const std::vector<std::string> names = request_fields(chat);
+    const std::vector<std::string> names = request_fields(kind);
     QVERIFY(described == std::set<std::string>(names.begin(), names.end()));
-    Json value = base_of(chat);
+    Json value = base_of(kind);
     value["surprise"] = 1;
-    QCOMPARE(parse(chat, value).error.code, std::string("unknown_parameter"));
+    QCOMPARE(parse(kind, value.dump()).error.code, std::string("unknown_parameter"));
   }
 
-  void its_bounds_are_the_parsers_data() { both(); }
+  void its_bounds_are_the_parsers_data() { all_kinds(); }
   void its_bounds_are_the_parsers() {
-    QFETCH(bool, chat);
-    const Json schema = schema_of(chat);
+    QFETCH(TextKind, kind);
+    const Json schema = schema_of(kind);
     std::size_t right = 0, wrong = 0;
     for (const auto& [name, property] : schema["properties"].items()) {
-      if (chat && name == "logprobs") continue;  // the base needs it for top_logprobs
+      if (kind == TextKind::Chat && name == "logprobs") continue;  // the base needs it for top_logprobs
       const Samples values = samples(property);
       for (const Json& value : values.right) {
-        Json body = base_of(chat);
+        Json body = base_of(kind);
         body[name] = value;
-        const ParsedRequest parsed = parse(chat, body);
+        const ParsedRequest parsed = parse(kind, body.dump());
         QVERIFY2(parsed.request,
                  (name + ": " + value.dump().substr(0, 80) + ": " + parsed.error.message).c_str());
         ++right;
       }
       for (const Json& value : values.wrong) {
-        Json body = base_of(chat);
+        Json body = base_of(kind);
         body[name] = value;
-        const ParsedRequest parsed = parse(chat, body);
+        const ParsedRequest parsed = parse(kind, body.dump());
         QVERIFY2(!parsed.request, (name + ": " + value.dump().substr(0, 80) + " is taken").c_str());
         QVERIFY2(parsed.error.param == name, (name + ": " + parsed.error.message).c_str());
         ++wrong;
       }
     }
-    QVERIFY(right > 40 && wrong > 40);
+    const std::size_t least = kind == TextKind::Embedding ? 8 : 40;
+    QVERIFY(right > least && wrong > least);
     for (const Json& name : schema["required"]) {
-      Json body = base_of(chat);
+      Json body = base_of(kind);
       body.erase(name.get<std::string>());
-      QVERIFY(!parse(chat, body).request);
+      QVERIFY(!parse(kind, body.dump()).request);
     }
   }
 
   void the_description_has_the_schemas() {
     const Json page = Json::parse(openapi_page());
     QCOMPARE(page["openapi"], "3.0.3");
-    for (const auto& [path, chat] :
-         {std::pair("/v1/completions", false), std::pair("/v1/chat/completions", true)})
+    for (const auto& [path, kind] : {std::pair("/v1/completions", TextKind::Completion),
+                                     std::pair("/v1/chat/completions", TextKind::Chat),
+                                     std::pair("/v1/embeddings", TextKind::Embedding)})
       QVERIFY(page["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"] ==
-              schema_of(chat));
+              schema_of(kind));
   }
 
  private:
-  static void both() {
-    QTest::addColumn<bool>("chat");
-    QTest::newRow("completions") << false;
-    QTest::newRow("chat") << true;
+  static void all_kinds() {
+    QTest::addColumn<TextKind>("kind");
+    QTest::newRow("completions") << TextKind::Completion;
+    QTest::newRow("chat") << TextKind::Chat;
+    QTest::newRow("embeddings") << TextKind::Embedding;
   }
 };
 
