@@ -110,6 +110,7 @@ void TextBatch::write(TrainingSession& session, std::uint64_t weights, const Hoo
     take(hooks);
     if (seats_.empty()) break;
     start_windows();
+    if (open_windows() == 0 && hooks.takes_part) break;
     sample();
     if (progress_ && hooks.turn_over && hooks.turn_over()) break;
     decode();
@@ -122,6 +123,7 @@ void TextBatch::write(TrainingSession& session, std::uint64_t weights, const Hoo
 void TextBatch::start_windows() {
   for (Seat* seat : seats()) {
     if (seat->session != 0) continue;
+    if (hooks_->takes_part && !hooks_->takes_part(*seat->text)) continue;
     if (open_windows() >= most_windows_) return;
     if (!start_window(*seat)) return;
   }

@@ -34,6 +34,8 @@ class TextBatch {
   struct Hooks {
     // Texts that join; asked between two steps. Null: none.
     std::function<std::vector<std::shared_ptr<TextWriter>>()> arrivals{};
+    // Whose windows are read in this turn. Null: everyone's. The turn ends when nobody takes part.
+    std::function<bool(const TextWriter&)> takes_part{};
     // Asked between two steps, and obeyed once a text has a new token. Null: the turn lasts until all are complete.
     std::function<bool()> turn_over{};
     // A text has left: complete, cancelled with tokens, or an error: InvalidArgument (a prompt or number out of

@@ -130,15 +130,15 @@ Expected<node::CommandId> TextGeneration::generate(const node::GenerateRequest& 
   const auto stream = std::make_shared<PieceStream>(std::move(on_text));
   options.on_piece = [this, stream](const WrittenPiece& piece) { stream->add(piece, tokenizer_); };
   const auto finish = [stream] { stream->send_rest(); };
-  return context_.commands.accept([this, checkpoint = request.checkpoint, options = std::move(options),
-                                   finish](node::CommandId id) mutable {
+  return context_.commands.accept([this, client = request.client, checkpoint = request.checkpoint,
+                                   options = std::move(options), finish](node::CommandId id) mutable {
     if (texts_.size() >= max_texts) {
       return context_.commands.done(
           id, make_error(ErrorCode::Busy,
                          "several texts are being generated already; try again when one is complete"));
     }
     options.cancel = context_.commands.make_cancellable(id);
-    const auto text = std::make_shared<Text>(id, checkpoint, std::move(options));
+    const auto text = std::make_shared<Text>(id, client, checkpoint, std::move(options));
     text->finish = finish;
     texts_.push_back(text);
     const std::lock_guard lock(mutex_);
@@ -153,30 +153,35 @@ void TextGeneration::count_training() {
   training_since_.reset();
 }
 
-bool TextGeneration::is_next() const {
-  if (texts_.empty()) return false;
+std::optional<WorkShare::Turn> TextGeneration::next_turn() {
+  if (texts_.empty()) return std::nullopt;
+  if (!training_.steps()) return WorkShare::Turn{turn_alone_seconds, {}};
   // A model that is about to be prepared serves the text as well.
-  return !training_.steps() || (training_.prepared() && share_.text_is_next());
+  if (!training_.prepared()) return std::nullopt;
+  std::vector<std::string> waiting;
+  for (const auto& text : texts_)
+    if (text->writer.result().tokens == 0) waiting.push_back(text->client);
+  return share_.next_turn(waiting);
 }
 
 bool TextGeneration::start_next_turn() {
   count_training();
   const bool beside_training = training_.prepared() && training_.steps();
   const MonotonicTime now = context_.services.clock.monotonic_now();
-  if (!is_next()) {
+  const auto turn = next_turn();
+  if (!turn) {
     if (beside_training) training_since_ = now;
     return false;
   }
   model_timer_.reset();
-  const double seconds = beside_training ? share_.turn_seconds() : turn_alone_seconds;
   context_.jobs.start(
-      [this, seconds](const CancelToken& interrupt) {
-        write(interrupt, seconds);
+      [this, turn = *turn](const CancelToken& interrupt) {
+        write(interrupt, turn);
         return Turn{share_of(context_.directory), host_.has_text_model()};
       },
-      [this, now, beside_training](const Turn& turn) {
+      [this, now, beside_training](const Turn& done) {
         if (beside_training) share_.add_text(to_seconds(context_.services.clock.monotonic_now() - now));
-        on_turn(turn);
+        on_turn(done);
       });
   return true;
 }
@@ -218,13 +223,18 @@ void TextGeneration::on_text_done(const TextWriter& writer, const Expected<void>
   context_.arrivals.put([this, text, outcome, step] { leave(text, outcome, step); });
 }
 
-void TextGeneration::write(const CancelToken& interrupt, double seconds) {
+void TextGeneration::write(const CancelToken& interrupt, const WorkShare::Turn& turn) {
   TextBatch::Hooks hooks;
   std::uint64_t step = 0;
   hooks.arrivals = [this] { return take_joining(); };
   hooks.on_done = [this, &step](const std::shared_ptr<TextWriter>& writer, const Expected<void>& outcome) {
     on_text_done(*writer, outcome, step);
   };
+  if (turn.only) {
+    hooks.takes_part = [this, &turn](const TextWriter& writer) {
+      return writer.result().tokens == 0 && generating_.at(&writer)->client == *turn.only;
+    };
+  }
   choose_checkpoint();
   // A model is not opened for cancelled texts.
   if (!host_.has_model() || batch_.empty()) batch_.take(hooks);
@@ -238,8 +248,8 @@ void TextGeneration::write(const CancelToken& interrupt, double seconds) {
   step = (*session)->steps_done();
   tokenizer_ = &(*session)->tokenizer();
   const Clock& clock = context_.services.clock;
-  const MonotonicTime end =
-      clock.monotonic_now() + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+  const MonotonicTime end = clock.monotonic_now() +
+                            std::chrono::duration_cast<Duration>(std::chrono::duration<double>(turn.seconds));
   hooks.turn_over = [&] { return interrupt.cancelled() || clock.monotonic_now() >= end; };
   batch_.write(**session, host_.weights(), hooks);
   // The training changes the weights, and needs the memory.

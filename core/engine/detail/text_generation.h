@@ -41,9 +41,13 @@ class TextGeneration {
  private:
   // A requested text.
   struct Text {
-    Text(node::CommandId id, std::string its_checkpoint, GenerateOptions options)
-        : command(id), checkpoint(std::move(its_checkpoint)), writer(std::move(options)) {}
+    Text(node::CommandId id, std::string its_client, std::string its_checkpoint, GenerateOptions options)
+        : command(id),
+          client(std::move(its_client)),
+          checkpoint(std::move(its_checkpoint)),
+          writer(std::move(options)) {}
     const node::CommandId command;
+    const std::string client;
     const std::string checkpoint;  // that answers; empty: the model that trains, or the newest
     TextWriter writer;             // compute thread, or between its turns
     std::uint64_t step = 0;        // of the model in the last turn
@@ -55,13 +59,13 @@ class TextGeneration {
   };
 
   void count_training();
-  bool is_next() const;
+  std::optional<WorkShare::Turn> next_turn();
   void on_turn(const Turn& turn);
   void keep_model_for_a_while();
   void leave(const std::shared_ptr<Text>& text, const Expected<void>& outcome, std::uint64_t step);
   void finish(const Text& text, const Expected<void>& outcome);
   // Compute thread.
-  void write(const CancelToken& interrupt, double seconds);
+  void write(const CancelToken& interrupt, const WorkShare::Turn& turn);
   void choose_checkpoint();
   std::vector<std::shared_ptr<TextWriter>> take_joining();
   void on_text_done(const TextWriter& writer, const Expected<void>& outcome, std::uint64_t step);

@@ -87,6 +87,7 @@ void Connection::watch_for_disconnect() {
 
 void Connection::next_text() {
   const std::size_t index = texts_->choices.size();
+  texts_->request.prompts[index].client = client_->address;
   texts_->choices.emplace_back();
   texts_->has_role = false;
   const auto self = shared_from_this();

@@ -31,6 +31,7 @@ class TestCommands : public QObject {
   void more_texts_than_places_are_refused();
   void embeddings_data() { testing::engine_and_remote(); }
   void embeddings();
+  void a_modest_client_beside_a_greedy_one();
   void text_is_cancelled();
   void model_and_data_are_described_data() { testing::engine_and_remote(); }
   void model_and_data_are_described();
@@ -201,6 +202,32 @@ void TestCommands::embeddings() {
   QVERIFY(core.node().start_training({}).ok());
   QVERIFY(until([&] { return core.node().snapshot()->training.step > 6; }));
   QCOMPARE(embedding_of({70, 71}).size(), std::size_t{16});
+}
+
+// Each time, the training has its share of the time when the modest client comes, and goes on afterwards.
+void TestCommands::a_modest_client_beside_a_greedy_one() {
+  Core core(false);
+  QVERIFY(core.train(6));
+  QVERIFY(core.node().start_training({}).ok());
+  QVERIFY(until([&] { return core.node().snapshot()->training.step > 6; }));
+  node::GenerateRequest request;
+  request.prompt = "the cat ";
+  request.max_tokens = node::max_generated_tokens;
+  request.client = "greedy";
+  request.logit_bias = {{2, -100}};  // never the end of the text
+  std::vector<Expected<node::CommandId>> greedy;
+  for (int i = 0; i < 3; ++i) greedy.push_back(core.node().generate(request, {}));
+  request.max_tokens = 2;
+  request.client = "modest";
+  for (int i = 0; i < 3; ++i) {
+    const std::uint64_t step = core.node().snapshot()->training.step;
+    QVERIFY(until([&] { return core.node().snapshot()->training.step > step + 2; }));
+    const auto done = core.done(core.node().generate(request, {}));
+    QVERIFY2(!done.error, done.error ? done.error->describe().c_str() : "");
+    QVERIFY(std::get<node::GenerateResult>(done.result).step > step);
+  }
+  for (const auto& id : greedy) QVERIFY(core.node().cancel(*id).ok());
+  for (const auto& id : greedy) QCOMPARE(core.done(id).error->code, ErrorCode::Cancelled);
 }
 
 void TestCommands::text_is_cancelled() {

@@ -79,6 +79,51 @@ class TestText : public QObject {
     QVERIFY(work.text_is_next());
     QCOMPARE(work.turn_seconds(), 1.0);
   }
+  // A greedy client always has texts without a token; a modest one comes at any time.
+  void a_clients_first_token_comes_early() {
+    WorkShare work(0.5);
+    double text = 0, training = 0;
+    int waited = 0, most = 0, early = 0;
+    bool modest_waits = false;
+    for (int i = 0; i < 100'000; ++i) {
+      if (!modest_waits && i % 211 == 0) {  // at most once between two turns of all
+        modest_waits = true;
+        waited = 0;
+      }
+      std::vector<std::string> waiting{"greedy"};
+      if (modest_waits) waiting.push_back("modest");
+      if (const auto turn = work.next_turn(waiting)) {
+        const double seconds = turn->seconds + 0.004;
+        if (turn->seconds == 0) ++early;
+        if (!turn->only || turn->only == "modest") modest_waits = false;
+        work.add_text(seconds);
+        text += seconds;
+      } else {
+        work.add_training(0.01, /*texts_wait=*/true);
+        training += 0.01;
+        if (modest_waits) most = std::max(most, ++waited);
+      }
+    }
+    QVERIFY2(most <= 1, QByteArray::number(most));
+    QVERIFY(early > 100);
+    QVERIFY2(std::abs(text / (text + training) / 0.5 - 1) < 0.05, QByteArray::number(text));
+  }
+  // However many clients there are, the training gets its share.
+  void early_tokens_are_bounded() {
+    WorkShare work(0.25);
+    double text = 0, training = 0;
+    int clients = 0;
+    while (text + training < 2000) {
+      if (const auto turn = work.next_turn({std::to_string(clients++)})) {
+        work.add_text(turn->seconds + 0.1);
+        text += turn->seconds + 0.1;
+      } else {
+        work.add_training(0.1, /*texts_wait=*/true);
+        training += 0.1;
+      }
+    }
+    QVERIFY2(std::abs(text / (text + training) / 0.25 - 1) < 0.05, QByteArray::number(text));
+  }
   void an_embedding_is_the_mean_of_all_pieces() {
     neuroshard::engine::GenerateOptions options;
     options.embedding = true;

@@ -367,6 +367,7 @@ void TestApiServer::embeddings_come_in_order() {
   for (const auto& [text, value] : {std::pair("one", 0.25f), std::pair("two", -0.5f)}) {
     const std::string name = std::string("generate ") + text;
     QVERIFY(eventually([&] { return node_->held(name) != 0; }));
+    QVERIFY(node_->generated.client == "127.0.0.1");
     node::GenerateResult result;
     result.prompt_tokens = 3;
     result.embedding = {value, 1};
