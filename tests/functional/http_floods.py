@@ -131,13 +131,14 @@ def attacker(kinds, port, key, model, counts):
 
 
 def spinner(share):
-    """As much of a processor as an attacker, without a packet."""
+    """As much of a processor as an attacker, without a packet. Counted in its own time, as others may have the processor meanwhile."""
     os.nice(NICENESS)
+    began = time.monotonic() - time.process_time() / max(share, 0.01)
     while True:
-        end = time.monotonic() + 0.02 * share
-        while time.monotonic() < end:
+        end = time.monotonic() + 0.002
+        while time.monotonic() < end and time.process_time() < share * (time.monotonic() - began):
             pass
-        time.sleep(max(0.0, 0.02 * (1 - share)))
+        time.sleep(0.002)
 
 
 class Honest:
