@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/commands/core_client.h"
-#include "app/node/commands/open_directory.h"
+#include "app/node/commands/text_session.h"
 #include "core/engine/generator.h"
 #include "core/platform/process/terminal.h"
 
@@ -53,24 +53,16 @@ Expected<void> embed_in_core(CoreClient& client, const EmbedFlags& flags, Output
 }
 
 Expected<void> embed_here(const EmbedFlags& flags, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const OpenedDirectory opened,
-                      open_data_directory(context, OpenMode::Existing, *flags.settings));
-  NS_ASSIGN_OR_RETURN(
-      const auto session,
-      engine::TrainingSession::create(*opened.directory, {context.files, context.clock, *opened.logger}));
-  engine::PrepareOptions prepare;
-  prepare.mode = engine::SessionMode::Generate;
-  prepare.checkpoint = flags.checkpoint;
-  prepare.cancel = context.stop;
-  NS_ASSIGN_OR_RETURN(const engine::SessionInfo info, session->prepare(prepare));
+  NS_ASSIGN_OR_RETURN(const TextSession model, open_text_session(context, *flags.settings, flags.checkpoint));
   for (std::size_t i = 0; i < flags.inputs.size(); ++i) {
     engine::GenerateOptions options;
     options.prompt = flags.inputs[i];
     options.embedding = true;
     options.max_tokens = 0;
     options.cancel = context.stop;
-    NS_ASSIGN_OR_RETURN(const engine::Generation result, engine::generate(*session, context.clock, options));
-    show(i, {result.embedding, result.prompt_tokens, info.step}, context.output);
+    NS_ASSIGN_OR_RETURN(const engine::Generation result,
+                        engine::generate(*model.session, context.clock, options));
+    show(i, {result.embedding, result.prompt_tokens, model.info.step}, context.output);
   }
   return {};
 }

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/commands/core_client.h"
-#include "app/node/commands/open_directory.h"
+#include "app/node/commands/text_session.h"
 #include "core/engine/generator.h"
 #include "core/platform/process/terminal.h"
 
@@ -122,16 +122,7 @@ Expected<void> run_generate(GenerateFlags flags, CommandContext& context) {
   NS_RETURN_IF_ERROR(engine::check(flags.options));
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::find(context));
   if (client) return generate_in_core(*client, flags, context);
-  NS_ASSIGN_OR_RETURN(const OpenedDirectory opened,
-                      open_data_directory(context, OpenMode::Existing, *flags.settings));
-  NS_ASSIGN_OR_RETURN(
-      const auto session,
-      engine::TrainingSession::create(*opened.directory, {context.files, context.clock, *opened.logger}));
-  engine::PrepareOptions prepare;
-  prepare.mode = engine::SessionMode::Generate;
-  prepare.checkpoint = flags.checkpoint;
-  prepare.cancel = context.stop;
-  NS_ASSIGN_OR_RETURN(const engine::SessionInfo info, session->prepare(prepare));
+  NS_ASSIGN_OR_RETURN(const TextSession model, open_text_session(context, *flags.settings, flags.checkpoint));
   flags.options.seed = flags.seed.value_or(random_seed(context.entropy));
   flags.options.cancel = context.stop;
   Output& output = context.output;
@@ -145,9 +136,9 @@ Expected<void> run_generate(GenerateFlags flags, CommandContext& context) {
     flags.options.on_piece = [&output](const engine::WrittenPiece& piece) { output.raw(piece.text); };
   }
   NS_ASSIGN_OR_RETURN(const engine::Generation result,
-                      engine::generate(*session, context.clock, flags.options));
+                      engine::generate(*model.session, context.clock, flags.options));
   if (!output.json()) output.raw(stream ? std::string("\n") : flags.options.prompt + result.text + "\n");
-  report(result, info, flags, context);
+  report(result, model.info, flags, context);
   if (result.stopped) context.exit_code = ExitCode::Interrupted;
   return {};
 }
