@@ -185,7 +185,7 @@ bool TextBatch::sample(Seat& seat) {
   return true;
 }
 
-// What the model is to do with the next n tokens of a window.
+// The call that reads the next n tokens of a window.
 compute::SessionPart TextBatch::next_part(Seat& seat, std::size_t n) const {
   compute::SessionPart part;
   part.session = seat.session;

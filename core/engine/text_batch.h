@@ -34,7 +34,7 @@ class TextBatch {
   struct Hooks {
     // Texts that join; asked between two steps. Null: none.
     std::function<std::vector<std::shared_ptr<TextWriter>>()> arrivals{};
-    // Whose windows are read in this turn. Null: everyone's. The turn ends when nobody takes part.
+    // True for a text whose window is read in this turn. Null: all windows are. The turn ends when nobody takes part.
     std::function<bool(const TextWriter&)> takes_part{};
     // Asked between two steps, and obeyed once a text has a new token. Null: the turn lasts until all are complete.
     std::function<bool()> turn_over{};

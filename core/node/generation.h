@@ -49,8 +49,8 @@ struct GenerateRequest {
   // The result has the prompt's embedding instead of an answer. max_tokens is 0 and the prompt not empty; neither echo
   // nor logprobs. Implies whole_prompt.
   bool embedding = false;
-  // Whose text it is, of those that use this node through one program, such as an HTTP server. Beside training, the first
-  // token of a client does not wait for the others' texts. Not sent to a remote node.
+  // The owner of the text, among those that use this node through one program, such as an HTTP server. Beside training,
+  // the first token of a client does not wait for the others' texts. Not sent to a remote node.
   std::string client{};
 };
 

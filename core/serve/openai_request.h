@@ -28,7 +28,7 @@ struct ApiError {
 };
 std::string render(const ApiError& error);
 
-// What is asked for; each has a path of its own.
+// Kinds of requests; each has a path of its own.
 enum class TextKind { Completion, Chat, Embedding };
 
 struct TextRequest {

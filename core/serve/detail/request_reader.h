@@ -16,7 +16,7 @@ namespace neuroshard::serve::detail {
 
 using nlohmann::json;
 
-// What the fields of a body say so far. The first error of a request stays.
+// The request so far, from the fields of a body. The first error of a request stays.
 class Reader {
  public:
   explicit Reader(TextRequest& request) : request_(request) {
