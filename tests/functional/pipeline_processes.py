@@ -62,7 +62,7 @@ def check_learning_and_kills(nodes, driver, seed):
 
 
 def check_layers_that_it_does_not_hold(nodes, driver):
-    """The driver is told wrong ranges: the stage says what it holds."""
+    """A driver with wrong ranges hears which layers the stage holds."""
     wrong = [dict(node.stage) for node in nodes[:2]]
     wrong[0] |= {"first": 0, "count": 2}
     wrong[1] |= {"first": 2, "count": 1, "head": True}

@@ -252,7 +252,7 @@ void TestMethodTable::streams_pass_the_same_checks() {
                                             QCOMPARE(from.id[0], std::uint8_t{1});
                                             taken.push_back(std::move(stream));
                                           });
-  // What a caller hears of its stream; nothing: the stream is open.
+  // The error that a caller hears on its stream; nothing: the stream is open.
   const auto open = [&](std::uint8_t who, Method method) -> std::string {
     auto [here, there] = make_local_stream(executor);
     std::string heard;

@@ -107,7 +107,7 @@ class TestPipelineFailover : public QObject {
       const double difference = distance(gradients(*all.first[i]->stage), part);
       QVERIFY2(difference < 1e-5, qPrintable(QString("stage %1: %2").arg(i).arg(difference)));
     }
-    // What the dead one had applied and answered is not sent again.
+    // Work that the dead one had answered is not sent again.
     QVERIFY(applied(*all.second[at]) >= 24 - 9 - 6 && applied(*all.second[at]) <= 24 - 9 + 6);
   }
 

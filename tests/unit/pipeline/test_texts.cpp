@@ -27,7 +27,7 @@ std::vector<std::int32_t> prompt_of(std::size_t count) {
   return tokens;
 }
 
-// What a text samples from its logits: the same for both ways.
+// Samples a text from logits, in the same way for both.
 struct Writer {
   Rng rng{11};
   std::vector<std::int32_t> tokens;
