@@ -10,6 +10,8 @@ namespace neuroshard::pipeline {
 namespace {
 
 constexpr Duration sweep_interval = std::chrono::seconds(1);
+constexpr Duration first_refusal = std::chrono::minutes(5), longest_refusal = std::chrono::hours(24);
+constexpr std::size_t most_refused = 1024;  // drivers
 
 Error refusal(ErrorCode code, std::string text) {
   return make_error(code, std::move(text));
@@ -87,6 +89,9 @@ Expected<void> SessionTable::admit_route(const Earlier& earlier, const Route& ro
 }
 
 Expected<void> SessionTable::admit_new(const Route& route) const {
+  const auto refused = refused_.find(route.driver);
+  if (refused != refused_.end() && around_.clock.monotonic_now() < refused->second.until)
+    return refusal(ErrorCode::Denied, "earlier sessions of this driver held the stage up; try later");
   if (rules_.admit) NS_RETURN_IF_ERROR(rules_.admit(route.driver, route.base));
   std::uint64_t bytes = rules_.bytes_of(route);
   for (const auto& [id, session] : sessions_) bytes += rules_.bytes_of(session->route());
@@ -165,6 +170,16 @@ void SessionTable::refuse(const SessionId& id, const Error& reason) {
   }
   const auto gone = std::move(found->second);  // it may look for itself while it ends
   sessions_.erase(found);
+}
+
+void SessionTable::refuse_driver(const SessionId& id, const Error& reason) {
+  if (const HopSession* const session = find(id)) {
+    if (refused_.size() >= most_refused) refused_.clear();
+    Refused& refused = refused_[session->route().driver];
+    refused.length = std::clamp<Duration>(2 * refused.length, first_refusal, longest_refusal);
+    refused.until = around_.clock.monotonic_now() + refused.length;
+  }
+  refuse(id, reason);
 }
 
 void SessionTable::refuse_all(const Error& reason) {

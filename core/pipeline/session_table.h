@@ -54,6 +54,8 @@ class SessionTable {
 
   HopSession* find(const SessionId& id);  // null: it is over
   void refuse(const SessionId& id, const Error& reason);
+  // And its driver's new sessions for a time, which doubles each time: it has cost the stage more than work.
+  void refuse_driver(const SessionId& id, const Error& reason);
   void refuse_all(const Error& reason);
   std::size_t size() const { return sessions_.size(); }
 
@@ -81,6 +83,11 @@ class SessionTable {
   std::map<SessionId, std::unique_ptr<HopSession>> sessions_;
   std::list<std::unique_ptr<HopSession>> closing_;  // their word to the hop behind is still on its way
   std::list<Earlier> earlier_;
+  struct Refused {
+    MonotonicTime until{};
+    Duration length{};
+  };
+  std::map<crypto::PublicKey, Refused> refused_;  // drivers
   std::optional<Error> paused_;
   std::unique_ptr<TimerHandle> sweep_timer_;
 };

@@ -1,15 +1,12 @@
 #include "core/pipeline/stage_worker.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <utility>
-
-#include "core/base/check.h"
+#include <vector>
 
 namespace neuroshard::pipeline {
 namespace {
 
+constexpr Duration patience_interval = std::chrono::seconds(5);
 constexpr std::size_t payloads_a_micro_batch = 3;  // what arrived, what was passed on, what was answered
 
 }  // namespace
@@ -21,7 +18,9 @@ StageWorker::StageWorker(const Surroundings& surroundings, Executor& compute, st
       lane_(std::move(lane)),
       options_(std::move(options)),
       schedule_(options_.schedule),
-      table_(surroundings, rules()) {}
+      table_(surroundings, rules()) {
+  timer_ = around_.executor.post_after(patience_interval, [this] { end_what_stands_still(); });
+}
 
 StageWorker::~StageWorker() {
   lifetime_.end();
@@ -44,6 +43,19 @@ SessionRules StageWorker::rules() {
     return std::make_unique<StageSession>(around_, host, route, position);
   };
   return rules;
+}
+
+// A step waits for all that is under way, so one that never returns would hold up everybody.
+void StageWorker::end_what_stands_still() {
+  const MonotonicTime now = around_.clock.monotonic_now();
+  std::vector<SessionId> late;
+  for (const auto& [id, since] : under_way_since_)
+    if (now - since > options_.patience) late.push_back(places_.at(id).session);
+  for (const SessionId& session : late)
+    table_.refuse_driver(
+        session,
+        make_error(ErrorCode::Timeout, "a micro-batch did not come back from the later stages in time"));
+  timer_ = around_.executor.post_after(patience_interval, [this] { end_what_stands_still(); });
 }
 
 StageSession* StageWorker::session(const Place& place) {
@@ -71,7 +83,9 @@ void StageWorker::work_arrived(const SessionId& session, std::uint64_t index, st
 }
 
 void StageWorker::gradient_arrived(const SessionId& session, std::uint64_t index) {
-  schedule_.gradient_arrived(ids_.at({session, index}));
+  const std::uint64_t id = ids_.at({session, index});
+  under_way_since_.erase(id);
+  schedule_.gradient_arrived(id);
   pump();
 }
 
@@ -81,6 +95,7 @@ void StageWorker::work_dropped(const SessionId& session, std::uint64_t index) {
   const std::uint64_t id = found->second;
   ids_.erase(found);
   places_.erase(id);
+  under_way_since_.erase(id);
   if (running_ && running_->id == id)
     running_dropped_ = true;  // the job's end drops it
   else
@@ -179,6 +194,7 @@ void StageWorker::forward_ended(const Job& job, const Place& place, Expected<Sta
   } else if (!wanted) {
     return drop(job.id);
   }
+  if (!options_.range.head) under_way_since_[job.id] = around_.clock.monotonic_now();
   if (wanted) session(place)->forward_done(place.index, passed->sums, std::move(passed->output));
 }
 
@@ -237,6 +253,7 @@ void StageWorker::lose_step(const Error& error) {
   schedule_ = StageSchedule(options_.schedule);
   places_.clear();
   ids_.clear();
+  under_way_since_.clear();
   post([lane = lane_]() -> std::function<void()> {
     lane->drop_gradients();
     return nullptr;

@@ -25,6 +25,7 @@ struct StageOptions {
   StageRange range;
   StageSchedule::Limits schedule;
   SessionLimits sessions;
+  Duration patience = std::chrono::seconds(60);   // for a micro-batch to come back from the later stages
   Bytes network;                                  // as of SessionRules
   decltype(SessionRules::admit) admit = nullptr;  // as of SessionRules
   // After each step of the slots; null: nobody listens.
@@ -69,6 +70,7 @@ class StageWorker final : private SessionHost {
   SessionRules rules();
   StageSession* session(const Place& place);
 
+  void end_what_stands_still();
   void pump();
   void run(const Job& job);
   void run_forward(const Job& job, const Place& place);
@@ -90,9 +92,11 @@ class StageWorker final : private SessionHost {
   StageSchedule schedule_;
   std::map<std::uint64_t, Place> places_;  // of micro-batches that do not count yet
   std::map<Place, std::uint64_t> ids_;
+  std::map<std::uint64_t, MonotonicTime> under_way_since_;  // of those at the later stages
   std::uint64_t next_id_ = 1, steps_ = 0, lost_ = 0;
   std::optional<Job> running_;
   bool running_dropped_ = false;
+  std::unique_ptr<TimerHandle> timer_;
   Lifetime lifetime_;
   SessionTable table_;  // last: its sessions speak to this when they end
 };

@@ -43,6 +43,31 @@ class DelayedStream final : public net::PeerStream {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
+// A later hop that takes everything, says that it is there, and never answers.
+class SilentHop {
+ public:
+  explicit SilentHop(Executor& executor) : executor_(executor) {}
+  void take(std::shared_ptr<net::PeerStream> stream) {
+    streams_.push_back(std::move(stream));
+    read(*streams_.back());
+    beat();
+  }
+
+ private:
+  void read(net::PeerStream& stream) {
+    stream.read([this, &stream](const auto& message) {
+      if (message.ok() && message->has_value()) read(stream);
+    });
+  }
+  void beat() {
+    for (const auto& stream : streams_) stream->write(Bytes{0, 0, 0, 0, 0}, [](const auto&) {});
+    timer_ = executor_.post_after(std::chrono::seconds(1), [this] { beat(); });
+  }
+  Executor& executor_;
+  std::vector<std::shared_ptr<net::PeerStream>> streams_;
+  std::unique_ptr<TimerHandle> timer_;
+};
+
 class PipelineLab {
  public:
   struct Node {
@@ -55,6 +80,7 @@ class PipelineLab {
     std::unique_ptr<pipeline::Lines> lines;
     std::unique_ptr<pipeline::StageWorker> worker;  // null: dead, a stage of texts, or only a driver
     std::unique_ptr<pipeline::TextStage> texts;     // null: likewise
+    std::unique_ptr<SilentHop> silent;              // null: likewise
     std::vector<std::uint64_t> steps;               // tokens that counted in each
     std::vector<std::string> troubles;
     bool alive = true;
@@ -66,6 +92,7 @@ class PipelineLab {
     for (auto& node : nodes_) {
       node->worker.reset();
       node->texts.reset();
+      node->silent.reset();
     }
   }
 
@@ -172,7 +199,8 @@ class PipelineLab {
    private:
     void connect(const net::NodeId& peer, const Opened& done) {
       Node* const other = lab_.find(peer);
-      if (!own_.alive || other == nullptr || (other->worker == nullptr && other->texts == nullptr))
+      if (!own_.alive || other == nullptr ||
+          (other->worker == nullptr && other->texts == nullptr && other->silent == nullptr))
         return done(make_error(ErrorCode::Unavailable, "connection refused"));
       auto [here, there] = net::make_local_stream(lab_.executor_);
       const auto delayed = [this](std::shared_ptr<net::PeerStream> end) {
@@ -183,6 +211,7 @@ class PipelineLab {
       lab_.streams_[peer].push_back(theirs);
       if (other->worker != nullptr) other->worker->take(own_.id, theirs);
       if (other->texts != nullptr) other->texts->take(own_.id, theirs);
+      if (other->silent != nullptr) other->silent->take(theirs);
       done(std::shared_ptr<net::PeerStream>(ours));
     }
     PipelineLab& lab_;

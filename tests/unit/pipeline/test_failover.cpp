@@ -231,6 +231,35 @@ class TestPipelineFailover : public QObject {
     QCOMPARE(all.first[0]->worker->sessions(), std::size_t{0});
   }
 
+  // A driver leads its session to a node of its own that never answers. A step waits for all that is under way, but not
+  // for ever.
+  void a_later_hop_that_never_answers() {
+    Fixture all(*module_, 4);
+    const auto honest = all.drive(9, 40);
+    Node& silent = all.lab.add_node();
+    silent.range = all.first[2]->range;
+    silent.silent = std::make_unique<SilentHop>(all.lab.executor());
+    Node& liar = all.lab.add_node();
+    LabDriver hostile(all.lab, liar, all.lab.route({all.first[0], all.first[1], &silent}, sequences, 3),
+                      all.shape, 10, 50);
+    hostile.holders = [&](const pipeline::StageRange&) { return std::vector<net::NodeId>(); };
+    hostile.start();
+    honest->start();
+    QVERIFY(all.lab.run_until([&] { return honest->finished(); }, 3 * minute));
+    QVERIFY(hostile.done.empty());
+    QVERIFY(!hostile.lost.empty());
+    QVERIFY2(hostile.lost[0].what.find("did not come back") != std::string::npos,
+             hostile.lost[0].what.c_str());
+    // Its driver is not let in again at once; the honest one is.
+    hostile.holders = [&](const pipeline::StageRange& range) { return all.lab.holders(range); };
+    hostile.lost.clear();
+    honest->add(40);
+    QVERIFY(all.lab.run_until([&] { return honest->finished(); }, 10 * test::second));
+    QVERIFY(hostile.done.empty());
+    QVERIFY(!hostile.lost.empty());
+    QVERIFY(hostile.lost.back().what.find("held the stage up") != std::string::npos);
+  }
+
   // A hop whose rows are not numbers loses its session; nothing of it is applied, and others go on.
   void rows_that_are_no_numbers() {
     Fixture all(*module_, 4);
