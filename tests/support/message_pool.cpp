@@ -40,6 +40,7 @@ std::string_view name_of(net::Method method) {
     case Method::ContentNamed: return "ContentNamed";
     case Method::ContentPieces: return "ContentPieces";
     case Method::ContentPiece: return "ContentPiece";
+    case Method::PipelineSession: return "PipelineSession";  // a stream: no call has it
   }
   return {};
 }
