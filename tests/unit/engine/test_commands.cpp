@@ -226,8 +226,12 @@ void TestCommands::a_modest_client_beside_a_greedy_one() {
     QVERIFY2(!done.error, done.error ? done.error->describe().c_str() : "");
     QVERIFY(std::get<node::GenerateResult>(done.result).step > step);
   }
-  for (const auto& id : greedy) QVERIFY(core.node().cancel(*id).ok());
-  for (const auto& id : greedy) QCOMPARE(core.done(id).error->code, ErrorCode::Cancelled);
+  // A fast machine may have written a greedy text to its end.
+  for (const auto& id : greedy) (void)core.node().cancel(*id);
+  for (const auto& id : greedy) {
+    const auto done = core.done(id);
+    QVERIFY(!done.error || done.error->code == ErrorCode::Cancelled);
+  }
 }
 
 void TestCommands::text_is_cancelled() {
