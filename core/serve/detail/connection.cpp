@@ -100,7 +100,11 @@ void Connection::read() {
 // All that can be refused is refused before a byte of the body is kept.
 void Connection::on_head(error_code failure) {
   if (closed_) return;
-  if (failure) return refuse_unread(failure);
+  if (failure) {
+    // The head is there: whoever has the key may send a body to its end, and so hears why it is refused.
+    if (failure == http::error::body_limit) (void)refusal_of_route();
+    return refuse_unread(failure);
+  }
   ++state_.figures.requests;
   keep_alive_ = parser_->get().keep_alive();
   auto refused = refusal();
