@@ -88,6 +88,7 @@ std::size_t encoded_bytes(WireFormat format, std::size_t rows, std::size_t hidde
 
 Expected<void> append_rows(WireFormat format, Span<const float> values, std::size_t hidden, Bytes& bytes) {
   NS_CHECK(hidden > 0 && values.size() % hidden == 0);
+  if (values.empty()) return {};  // the stage with the embedding has no gradient of its input
   if (!all_finite(values)) return not_finite();
   const std::size_t rows = values.size() / hidden, row_bytes = encoded_bytes(format, 1, hidden);
   const std::size_t before = bytes.size();
@@ -111,6 +112,7 @@ Expected<void> append_rows(WireFormat format, Span<const float> values, std::siz
 
 Expected<void> read_rows(WireFormat format, ByteSpan bytes, std::size_t hidden, Span<float> values) {
   NS_CHECK(hidden > 0 && bytes.size() == encoded_bytes(format, values.size() / hidden, hidden));
+  if (values.empty()) return {};
   const std::size_t rows = values.size() / hidden, row_bytes = encoded_bytes(format, 1, hidden);
   if (format == WireFormat::Fp32) std::memcpy(values.data(), bytes.data(), bytes.size());
   if (format == WireFormat::Bf16) read_bf16(bytes.data(), values);
