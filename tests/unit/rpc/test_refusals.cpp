@@ -51,6 +51,13 @@ bool served(GrpcPair& pair, net::PeerChannel& channel) {
   return pair.run_until([&] { return answer.has_value(); }) && answer->ok() && **answer == Bytes{1, 2, 3};
 }
 
+// Of 500 connections. The address sanitizer keeps what was freed for a while.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t most_growth = 64u << 20;
+#else
+constexpr std::size_t most_growth = 16u << 20;
+#endif
+
 std::size_t resident_bytes() {
   QFile file("/proc/self/statm");
   if (!file.open(QIODevice::ReadOnly)) return 0;
@@ -333,7 +340,7 @@ void TestRefusals::five_hundred_connections() {
   QVERIFY(pair.refusals_b.of(net::Refusal::NotTls) >= 100);
   QVERIFY(pair.refusals_b.of(net::Refusal::TooManyConnections) >= 100);
   const std::size_t after = resident_bytes();
-  QVERIFY2(after < before + (16u << 20), QByteArray::number(qulonglong(after - before)));
+  QVERIFY2(after < before + most_growth, QByteArray::number(qulonglong(after - before)));
 }
 
 NS_TEST(TestRefusals)
