@@ -130,7 +130,8 @@ class TestSlots : public QObject {
 
   void an_import_keeps_the_manifest_that_it_came_with() {
     const Entry whole = saved();
-    auto writer = Writer::open(disk_, tiny_key(9), "/d").value();
+    const crypto::KeyPair other_key = tiny_key(9);
+    auto writer = Writer::open(disk_, other_key, "/d").value();
     const auto imported = writer.adopt(whole);
     QVERIFY(imported.ok());
     const auto original =
