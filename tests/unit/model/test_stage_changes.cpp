@@ -91,6 +91,13 @@ void initialise_new(Stage& stage, const ModelShape& shape) {
   if (any) stage.parameters_changed();
 }
 
+// As soon as it is freed. The address sanitizer keeps it for a while.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool system_gets_memory = false;
+#else
+constexpr bool system_gets_memory = true;
+#endif
+
 std::uint64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::uint64_t size = 0, resident = 0;
@@ -247,7 +254,7 @@ class TestStageChanges : public QObject {
     constexpr std::uint64_t headers = 4096;  // of the allocator
     QVERIFY(use.peak_bytes - empty <= whole + layer + headers);
     QVERIFY(use.live_bytes - empty <= whole - embedding + headers);
-    QVERIFY(resident_bytes() < resident - embedding / 2);  // the system has it
+    if (system_gets_memory) QVERIFY(resident_bytes() < resident - embedding / 2);
     NS_VERIFY_OK(stage->change(front));
     QVERIFY(module_->memory(true).live_bytes - empty <= whole + headers);
   }
