@@ -32,15 +32,9 @@ enum Section {
 };
 constexpr std::size_t least_statement_bytes = 32 + reference_bytes + 1 + 64;
 constexpr std::size_t least_evidence_bytes = 32 + 1 + 32 + 8 + 4 + 2 * (32 + 64);
-constexpr std::size_t least_row_result_bytes = 4 + 1;
 
 auto header_fields(auto& header) {
   return std::tie(header.height, header.previous, header.time_ms, header.body, header.registry);
-}
-
-// Of a row that is not carried.
-auto outcome_fields(auto& row) {
-  return std::tie(row.anchor, row.payloads, row.norm_bits);
 }
 
 // A count u32 and the items, each behind its length.
@@ -74,11 +68,7 @@ Bytes genesis_bytes(const GenesisSection& genesis) {
 Bytes result_bytes(const ResultSection& result) {
   Bytes bytes;
   append_le(bytes, result.round);
-  append_le(bytes, static_cast<std::uint32_t>(result.rows.size()));
-  for (const RowResult& row : result.rows) {
-    append_record(bytes, std::tie(row.row, row.carried));
-    if (!row.carried) append_record(bytes, outcome_fields(row));
-  }
+  append_results(bytes, result.rows);
   return bytes;
 }
 
@@ -129,11 +119,7 @@ Expected<ResultSection> read_result(ByteSpan bytes) {
   ByteReader in(bytes);
   ResultSection result;
   result.round = in.number<std::uint64_t>();
-  result.rows.resize(in.count(least_row_result_bytes, max_rows));
-  for (RowResult& row : result.rows) {
-    in.read(std::tie(row.row, row.carried));
-    if (!row.carried) in.read(outcome_fields(row));
-  }
+  result.rows = read_results(in, max_rows);
   if (!in.at_end() || !is_ascending(result.rows, &RowResult::row))
     return corrupt("a round's result can't be read");
   return result;

@@ -16,6 +16,7 @@
 
 #include "core/chain/contribution.h"
 #include "core/chain/evidence.h"
+#include "core/chain/row_result.h"
 #include "core/chain/rules.h"
 #include "core/chain/statements.h"
 
@@ -43,14 +44,6 @@ struct CloseSection {
   friend bool operator==(const CloseSection&, const CloseSection&) = default;
 };
 
-struct RowResult {
-  std::uint32_t row = 0;
-  bool carried = false;  // the anchor stays; what follows is zero then
-  Hash256 anchor{};
-  Hash256 payloads{};           // Merkle root over the contributors' payload roots, ascending by member
-  std::uint64_t norm_bits = 0;  // IEEE 754 bits of the lower median norm of the contributors' deltas
-  friend bool operator==(const RowResult&, const RowResult&) = default;
-};
 // The outcome of the round that the newest close ended; the block that has it opens the next round.
 struct ResultSection {
   std::uint64_t round = 0;

@@ -2,6 +2,7 @@
 // process finds out once for all that receive the same bytes. Signatures are checked after all cheaper checks.
 #pragma once
 
+#include "core/chain/attestation.h"
 #include "core/chain/contribution.h"
 #include "core/chain/evidence.h"
 #include "core/chain/statements.h"
@@ -28,6 +29,10 @@ class SignatureChecks {
   }
   virtual bool vector(const VectorClaim& claim, const crypto::PublicKey& node, const Hash256& network) {
     return claim_holds(claim, node, network);
+  }
+  virtual bool attestation(const Attestation& attestation, const crypto::PublicKey& node,
+                           const Hash256& network) {
+    return attestation_holds(attestation, node, network);
   }
   virtual bool evidence(const Evidence& evidence, const Hash256& network) {
     return evidence_holds(evidence, network);

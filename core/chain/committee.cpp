@@ -65,6 +65,13 @@ std::uint32_t Committee::units_of(std::uint32_t number) const {
   return at ? members_[*at].units : 0;
 }
 
+std::uint64_t Committee::units_holding(std::uint32_t row) const {
+  std::uint64_t units = 0;
+  for (const CommitteeMember& member : members_)
+    if (member.rows.has(row)) units += member.units;
+  return units;
+}
+
 bool Committee::is_stall_quorum(std::uint64_t units) const {
   return mode_ == VotersMode::Invited ? is_majority(units) : 8 * units > 5 * units_;
 }
@@ -73,7 +80,7 @@ CommitteePtr make_committee(const ChainRules& rules, const Registry& registry) {
   std::vector<CommitteeMember> members;
   for (const Share& share : voting_shares(registry)) {
     const MemberRecord& member = *registry.find(share.member);
-    members.push_back({member.number, share.units, member.key, member.id});
+    members.push_back({member.number, share.units, member.key, member.id, member.rows});
   }
   return std::make_shared<const Committee>(std::move(members), rules.voters, registry.beacon(),
                                            registry.height() + 1);

@@ -16,6 +16,7 @@ struct CommitteeMember {
   std::uint32_t units = 0;  // > 0
   crypto::PublicKey key{};
   net::NodeId id{};
+  RowSet rows{};  // that it holds
 };
 
 class Committee {
@@ -35,6 +36,8 @@ class Committee {
   std::vector<net::NodeId> neighbours(const net::NodeId& self, std::size_t most) const;
   std::uint64_t units() const { return units_; }
   std::uint32_t units_of(std::uint32_t number) const;  // 0: not in the committee
+  // Of those that hold the row.
+  std::uint64_t units_holding(std::uint32_t row) const;
   bool is_quorum(std::uint64_t units) const { return 3 * units > 2 * units_; }
   // More than five eighths; where all voters are invited, more than half.
   bool is_stall_quorum(std::uint64_t units) const;

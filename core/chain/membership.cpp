@@ -44,14 +44,15 @@ Expected<LocalMemory> decode_local(ByteSpan bytes) {
 
 OwnMembership::OwnMembership(const ChainRules& rules, const crypto::KeyPair& key,
                              crypto::Delegation delegation, const Hash256& beacon_seed,
-                             std::optional<HeldVoucher> voucher, std::uint32_t beacon_length)
+                             std::optional<HeldVoucher> voucher, std::uint32_t beacon_length, RowSet rows)
     : rules_(rules),
       key_(key),
       id_(crypto::node_id(key.public_key())),
       delegation_(std::move(delegation)),
       seed_(beacon_seed),
       voucher_(std::move(voucher)),
-      beacon_length_(beacon_length) {}
+      beacon_length_(beacon_length),
+      rows_(std::move(rows)) {}
 
 BeaconChain OwnMembership::chain_from(std::uint64_t round) const {
   Bytes bytes;
@@ -119,6 +120,7 @@ Register OwnMembership::registration(std::uint64_t first_round) const {
   Register joining;
   joining.delegation = delegation_;
   joining.beacon = chain_from(first_round).commitment();
+  joining.rows = rows_;
   return joining;
 }
 

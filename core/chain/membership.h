@@ -29,7 +29,7 @@ class OwnMembership {
   // key outlives it. delegation: names the wallet; without one the node is its own wallet (a key of its own).
   OwnMembership(const ChainRules& rules, const crypto::KeyPair& key, crypto::Delegation delegation,
                 const Hash256& beacon_seed, std::optional<HeldVoucher> voucher,
-                std::uint32_t beacon_length = beacon_chain_length);
+                std::uint32_t beacon_length = beacon_chain_length, RowSet rows = {});
 
   // Wants to be a member and to vote; false: away.
   void want_active(bool active) { active_ = active; }
@@ -70,6 +70,7 @@ class OwnMembership {
   const Hash256 seed_;
   std::optional<HeldVoucher> voucher_;
   const std::uint32_t beacon_length_;
+  const RowSet rows_;
   bool active_ = true, ready_ = false;
   std::optional<Statement> last_;
   std::vector<BeaconChain> chains_;  // of the commitments that were looked at: two at most

@@ -101,7 +101,7 @@ void ChainNode::start() {
   kept_votes_ = durable_.votes();
   vouching_.begin(local_.beacon_seed, local_.vouchers);
   membership_.emplace(options_.rules, services_.key, options_.delegation, local_.beacon_seed,
-                      options_.voucher, options_.beacon_length);
+                      options_.voucher, options_.beacon_length, options_.rows);
   membership_->ready(ready_);
   if (auto history = durable_.load_history({options_.rules, services_.checks, services_.cache}))
     begin_history(std::move(*history), false);

@@ -52,6 +52,7 @@ struct ChainOptions {
   crypto::Delegation delegation;  // of this node's wallet
   std::optional<HeldVoucher> voucher;
   std::uint32_t beacon_length = beacon_chain_length;
+  RowSet rows;                // that this node holds
   bool vouch_on_lan = false;  // for candidates of the own local network: an open start
   TrustAnchor trust;
   InitialModel model;  // for a genesis

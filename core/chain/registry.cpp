@@ -75,9 +75,10 @@ void append(Bytes& bytes, const MemberRecord& member) {
   bytes.push_back(static_cast<std::uint8_t>(member.presence));
   append_record(bytes, history_fields(member));
   append_record(bytes, commitment_fields(member.beacon));
-  append_flag(bytes, member.next_beacon.has_value());
+  append_optional_flags(bytes, member.next_beacon.has_value(), member.rows);
   if (member.next_beacon) append_record(bytes, commitment_fields(*member.next_beacon));
   append_record(bytes, std::tie(member.revealed, member.revealed_round));
+  append_rows(bytes, member.rows);
 }
 
 MemberRecord read_member(ByteReader& in) {
@@ -89,8 +90,10 @@ MemberRecord read_member(ByteReader& in) {
   member.presence = static_cast<Presence>(presence);
   in.read(history_fields(member));
   member.beacon = read_commitment(in);
-  if (in.flag()) member.next_beacon = read_commitment(in);
+  const OptionalFlags flags = read_optional_flags(in);
+  if (flags.optional) member.next_beacon = read_commitment(in);
   in.read(std::tie(member.revealed, member.revealed_round));
+  if (flags.rows) member.rows = read_rows(in);
   return member;
 }
 

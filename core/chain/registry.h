@@ -71,6 +71,7 @@ struct MemberRecord {
   // The newest value revealed, so that the next one is checked over the gap only.
   Hash256 revealed{};
   std::uint64_t revealed_round = 0;  // 0: none of this commitment
+  RowSet rows;                       // that it holds
   // A node of a voter has a share of the wallet's units after its first contribution, a founder's at once.
   bool can_share() const { return contributions > 0 || registered_height == 0; }
   friend bool operator==(const MemberRecord&, const MemberRecord&) = default;

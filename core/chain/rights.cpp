@@ -11,13 +11,17 @@
 namespace neuroshard::chain {
 namespace {
 
-// Per contribution of the section: the units of the voters that have its payload for this row.
-std::vector<std::uint64_t> payload_units(const Committee& committee, const CloseSection& close,
-                                         std::size_t row_index) {
+// Per contribution of the section: whether voters with more than half of the units that hold this row have its
+// payload for it.
+std::vector<bool> held_payloads(const Committee& committee, const CloseSection& close, std::size_t row_index,
+                                std::uint32_t row) {
   std::vector<std::uint64_t> units(close.contributions.size(), 0);
   for (const Vector& vector : close.vectors) {
-    const std::uint32_t own = committee.units_of(vector.voter);
-    if (own == 0 || row_index >= vector.payloads.size()) continue;
+    const auto position = committee.position(vector.voter);
+    if (!position || row_index >= vector.payloads.size()) continue;
+    const CommitteeMember& voter = committee.members()[*position];
+    if (!voter.rows.has(row)) continue;
+    const std::uint32_t own = voter.units;
     const Bitmap& payloads = vector.payloads[row_index];
     std::size_t at = 0;  // both lists ascend
     for (std::size_t i = 0; i < vector.members.size() && i < payloads.size(); ++i) {
@@ -26,7 +30,10 @@ std::vector<std::uint64_t> payload_units(const Committee& committee, const Close
       if (close.contributions[at].member == vector.members[i] && payloads.test(i)) units[at] += own;
     }
   }
-  return units;
+  const std::uint64_t all = committee.units_holding(row);
+  std::vector<bool> held(units.size());
+  for (std::size_t i = 0; i < units.size(); ++i) held[i] = 2 * units[i] > all;
+  return held;
 }
 
 // The state that all rows of a round share.
@@ -38,15 +45,15 @@ class RowRights {
       voting_nodes_.push_back(share.member);
   }
 
-  std::vector<std::uint32_t> contributors(std::size_t row_index) {
-    const std::vector<std::uint64_t> units = payload_units(committee_, close_, row_index);
+  std::vector<std::uint32_t> contributors(std::size_t row_index, std::uint32_t row) {
+    const std::vector<bool> held = held_payloads(committee_, close_, row_index, row);
     std::vector<std::uint32_t> taken;
     std::set<std::uint32_t> voters;  // wallets
     std::vector<const MemberRecord*> candidates;
-    for (std::size_t i = 0; i < units.size(); ++i) {
+    for (std::size_t i = 0; i < held.size(); ++i) {
       const ContributionEntry& entry = close_.contributions[i];
       const MemberRecord* member = registry_.find(entry.member);
-      if (member == nullptr || entry.tokens == 0 || !committee_.is_majority(units[i])) continue;
+      if (member == nullptr || !member->rows.has(row) || entry.tokens == 0 || !held[i]) continue;
       if (std::binary_search(voting_nodes_.begin(), voting_nodes_.end(), entry.member)) {
         taken.push_back(entry.member);
         voters.insert(member->wallet);
@@ -142,18 +149,19 @@ std::vector<std::vector<std::uint32_t>> round_contributors(const ChainRules& rul
                                                            const Committee& committee,
                                                            const CloseSection& close) {
   RowRights rights(registry, committee, close);
-  std::vector<std::vector<std::uint32_t>> rows(rules.rows_of(close.round).size());
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = rights.contributors(i);
-  return rows;
+  std::vector<std::vector<std::uint32_t>> contributors;
+  for (const std::uint32_t row : rules.rows_of(close.round))
+    contributors.push_back(rights.contributors(contributors.size(), row));
+  return contributors;
 }
 
-std::vector<std::uint32_t> counted_contributors(const Committee& committee, const CloseSection& close) {
-  std::size_t rows = 0;
-  for (const Vector& vector : close.vectors) rows = std::max(rows, vector.payloads.size());
+std::vector<std::uint32_t> counted_contributors(const ChainRules& rules, const Committee& committee,
+                                                const CloseSection& close) {
   std::vector<std::uint8_t> counts(close.contributions.size(), 0);
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::vector<std::uint64_t> units = payload_units(committee, close, row);
-    for (std::size_t i = 0; i < units.size(); ++i) counts[i] |= committee.is_majority(units[i]) ? 1 : 0;
+  const std::vector<std::uint32_t> rows = rules.rows_of(close.round);
+  for (std::size_t row_index = 0; row_index < rows.size(); ++row_index) {
+    const std::vector<bool> held = held_payloads(committee, close, row_index, rows[row_index]);
+    for (std::size_t i = 0; i < held.size(); ++i) counts[i] |= held[i] ? 1 : 0;
   }
   std::vector<std::uint32_t> counted;
   for (std::size_t i = 0; i < counts.size(); ++i) {

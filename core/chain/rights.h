@@ -27,8 +27,8 @@ class VectorTally {
 // has their contributions and leaves one out has an invalid block until view 3.
 std::vector<std::uint32_t> due_contributors(const std::vector<Vector>& vectors, const Committee& committee);
 
-// Of each row of the round the members whose delta it takes, ascending: those in `contributions` with tokens whose
-// payload more than half of the active units have; nodes with a share of units (also outside the epoch's
+// Of each row of the round the members whose delta it takes, ascending: those in `contributions` that hold the row,
+// with tokens, whose payload more than half of the active units that hold the row have; nodes with a share of units (also outside the epoch's
 // committee), and of the others up to a quarter of the contributing voter wallets' number, drawn by
 // beacon_after(); those of vouched wallets all while fewer than four voters contribute. registry: before the
 // block with the close.
@@ -36,8 +36,9 @@ std::vector<std::vector<std::uint32_t>> round_contributors(const ChainRules& rul
                                                            const Committee& committee,
                                                            const CloseSection& close);
 // Member numbers, ascending, whose contribution counts as certified: with tokens, and for some row more than
-// half of the active units have its payload, whether or not the row takes it.
-std::vector<std::uint32_t> counted_contributors(const Committee& committee, const CloseSection& close);
+// half of the active units that hold it have the payload, whether or not the row takes it.
+std::vector<std::uint32_t> counted_contributors(const ChainRules& rules, const Committee& committee,
+                                                const CloseSection& close);
 // The beacon after the block with this close: of the reveals of committee members.
 Hash256 beacon_after(const Registry& registry, const Committee& committee, const CloseSection& close);
 

@@ -55,7 +55,9 @@ struct ChainRules {
   VotersMode voters = VotersMode::Invited;
   std::vector<crypto::PublicKey> founders;  // wallets, ascending, that a genesis may name; empty: any
   std::uint32_t rows = 1;                   // slots of the model, numbered from 0
-  std::uint32_t fragments = 1;    // round r closes the rows i with i mod fragments = r mod fragments
+  // Round r closes the rows i with i mod fragments = r mod fragments. Either as many as there are rows, and each
+  // member holds all of them; or 1, and a member may hold some of the rows only.
+  std::uint32_t fragments = 1;
   std::uint64_t most_tokens = 1;  // that one member can train in a round
   std::uint32_t admission_contributions = 8;
   std::uint32_t epoch_rounds = 64;
@@ -68,6 +70,8 @@ struct ChainRules {
   bool may_found(const crypto::PublicKey& wallet) const {
     return founders.empty() || std::binary_search(founders.begin(), founders.end(), wallet);
   }
+  // Members may hold some of the rows only; whoever does not hold a row judges it by attestations.
+  bool has_holders() const { return rows > 1 && fragments == 1; }
   // Rows that round `round` closes, ascending.
   std::vector<std::uint32_t> rows_of(std::uint64_t round) const {
     std::vector<std::uint32_t> closed;

@@ -30,10 +30,12 @@ auto vouch_fields(auto& vouch) {
 void write(Bytes& bytes, const Register& what) {
   append_array(bytes, crypto::encode_delegation(what.delegation));
   append_record(bytes, commitment_fields(what.beacon));
-  append_flag(bytes, what.voucher.has_value());
-  if (!what.voucher) return;
-  append_record(bytes, voucher_fields(*what.voucher));
-  append_array(bytes, what.voucher_signature);
+  append_optional_flags(bytes, what.voucher.has_value(), what.rows);
+  if (what.voucher) {
+    append_record(bytes, voucher_fields(*what.voucher));
+    append_array(bytes, what.voucher_signature);
+  }
+  append_rows(bytes, what.rows);
 }
 void write(Bytes& bytes, const Vouch& what) {
   append_record(bytes, vouch_fields(what));
@@ -54,10 +56,12 @@ Register read_register(ByteReader& in, const crypto::PublicKey& node) {
   if (delegation.ok()) what.delegation = *std::move(delegation);
   if (!delegation.ok() || what.delegation.node_key != node) in.fail();
   what.beacon = read_commitment(in);
-  if (in.flag()) {
+  const OptionalFlags flags = read_optional_flags(in);
+  if (flags.optional) {
     in.read(voucher_fields(what.voucher.emplace()));
     what.voucher_signature = in.array<crypto::Signature>();
   }
+  if (flags.rows) what.rows = read_rows(in);
   return what;
 }
 
@@ -110,7 +114,8 @@ bool inner_holds(const Plain&, const crypto::PublicKey&, const Hash256&) {
 
 bool operator==(const Register& a, const Register& b) {
   return crypto::encode_delegation(a.delegation) == crypto::encode_delegation(b.delegation) &&
-         a.beacon == b.beacon && a.voucher == b.voucher && a.voucher_signature == b.voucher_signature;
+         a.beacon == b.beacon && a.voucher == b.voucher && a.voucher_signature == b.voucher_signature &&
+         a.rows == b.rows;
 }
 
 void sign_voucher(Voucher& voucher, const crypto::KeyPair& issuer, const Hash256& network) {

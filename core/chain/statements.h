@@ -12,6 +12,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/expected.h"
+#include "core/chain/row_set.h"
 #include "core/crypto/delegation.h"
 #include "core/crypto/keys.h"
 
@@ -59,6 +60,7 @@ struct Register {                 // a node becomes a member: a candidate
   BeaconCommitment beacon;
   std::optional<Voucher> voucher;
   crypto::Signature voucher_signature{};  // by the voucher's key over node key and wallet; zeros without
+  RowSet rows;                            // that the node holds
   friend bool operator==(const Register& a, const Register& b);
 };
 struct Vouch {  // a member that is registered already brings a voucher

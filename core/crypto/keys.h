@@ -37,7 +37,8 @@ enum class Purpose : std::uint8_t {
   ChainHeartbeat = 40,  // core/chain/messages.h
   ChainVoucherUse = 41,
   ChainRevocation = 42,  // core/chain/statements.h, by a wallet key
-  PipelineRoute = 48,    // core/pipeline/route.h
+  ChainAttestation = 43,
+  PipelineRoute = 48,  // core/pipeline/route.h
 };
 
 // Holds a secret seed; wiped on destruction. Movable only.  Threads: sign() from any.

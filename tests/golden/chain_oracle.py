@@ -120,9 +120,23 @@ def body_sections():
             empty, empty, empty]
 
 
+def row_results():
+    return [u32(1) + u8(0) + fill(81) + fill(82) + u64(0x3ff0000000000000), u32(4) + u8(1)]
+
+
 def result_sections():
-    result = u64(6) + u32(2) + u32(1) + u8(0) + fill(81) + fill(82) + u64(0x3ff0000000000000) + u32(4) + u8(1)
+    result = u64(6) + u32(2) + b"".join(row_results())
     return [b"", b"", b"", result] + [b""] * 6
+
+
+def attestation():
+    return fill(50) + u64(6) + u32(11) + u32(2) + b"".join(row_results()) + sign(83)
+
+
+def row_set(rows):
+    numbers = sum(1 << row for row in rows)
+    length = max(rows) // 8 + 1
+    return u8(length) + numbers.to_bytes(length, "little")
 
 
 def body_root(sections):
@@ -158,6 +172,7 @@ def values():
         "contributions_root": contributions_root(MEMBERS),
         "vector_content": vector_content(*VECTORS[0][1:]), "vector_content_of_none": vector_content(*VECTORS[2][1:]),
         "statement": sha(statement()), "revocation": sha(revocation()), "evidence": sha(evidence()),
+        "attestation": attestation(), "results_root": merkle(row_results()), "row_set": row_set([0, 9, 23, 64]),
         "beacon_tip": chain[1000], "beacon_first": chain[999], "beacon_middle": chain[1000 - 1 - (500 - 4)],
         "beacon_last": chain[0],
         "next_beacon": sha(b"neuroshard/chain/next-beacon/1", fill(5), u64(7), u32(2), reveals),

@@ -114,7 +114,7 @@ void BlockApplication::apply(const Statement& statement, const Register& what) {
     draft_->members_.erase(last);
     members_left_ = true;
   }
-  add_member(statement.node, number, what.beacon);
+  add_member(statement.node, number, what);
 }
 
 void BlockApplication::apply(const Statement& statement, const Vouch& what) {
@@ -187,7 +187,7 @@ WalletRecord& BlockApplication::wallet_of(const crypto::PublicKey& key) {
 }
 
 void BlockApplication::add_member(const crypto::PublicKey& key, std::uint32_t wallet,
-                                  const BeaconCommitment& beacon) {
+                                  const Register& registration) {
   MemberRecord record;
   record.number = draft_->next_member_++;
   record.wallet = wallet;
@@ -195,7 +195,8 @@ void BlockApplication::add_member(const crypto::PublicKey& key, std::uint32_t wa
   record.id = crypto::node_id(key);
   record.presence_height = height_;
   record.registered_height = height_;
-  record.beacon = beacon;
+  record.beacon = registration.beacon;
+  record.rows = registration.rows;
   index(draft_->by_id_).put(record.id, record.number);
   draft_->members_.push_back(record);
 }

@@ -152,7 +152,7 @@ Expected<RegistryPtr> BlockApplication::apply_genesis(const BlockBody& body) {
     WalletRecord& owner = wallet_of(registration.delegation.wallet_key);
     owner.founder = true;
     owner.voter = true;
-    add_member(founder.node, owner.number, registration.beacon);
+    add_member(founder.node, owner.number, registration);
   }
   // A founder that comes later votes from its registration on.
   for (const crypto::PublicKey& key : rules_.founders) wallet_of(key).founder = true;

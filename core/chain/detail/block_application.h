@@ -61,7 +61,7 @@ class BlockApplication {
   void use_voucher_of(const Voucher& voucher, WalletRecord& wallet);
   void set_presence(MemberRecord& member, Presence presence);
   WalletRecord& wallet_of(const crypto::PublicKey& key);  // a new one, if need be
-  void add_member(const crypto::PublicKey& key, std::uint32_t wallet, const BeaconCommitment& beacon);
+  void add_member(const crypto::PublicKey& key, std::uint32_t wallet, const Register& registration);
   template <class Ends>
   void end_memberships(const Ends& ends);
   void settle_wallets();

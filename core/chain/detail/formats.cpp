@@ -43,4 +43,43 @@ Bitmap read_bitmap(ByteReader& in, std::size_t bits) {
   return {};
 }
 
+OptionalFlags read_optional_flags(ByteReader& in) {
+  const auto flags = in.number<std::uint8_t>();
+  if (flags > 3) in.fail();
+  return {(flags & 1u) != 0, (flags & 2u) != 0};
+}
+
+void append_rows(Bytes& bytes, const RowSet& rows) {
+  if (rows.is_all()) return;
+  bytes.push_back(static_cast<std::uint8_t>(rows.bits().size()));
+  bytes.insert(bytes.end(), rows.bits().begin(), rows.bits().end());
+}
+
+RowSet read_rows(ByteReader& in) {
+  const auto size = in.number<std::uint8_t>();
+  const auto rows = RowSet::from_bits(in.bytes(size));
+  if (!rows || rows->end() > max_rows) in.fail();
+  return rows.value_or(RowSet());
+}
+
+void append_result(Bytes& bytes, const RowResult& row) {
+  append_record(bytes, std::tie(row.row, row.carried));
+  if (!row.carried) append_record(bytes, std::tie(row.anchor, row.payloads, row.norm_bits));
+}
+
+void append_results(Bytes& bytes, const std::vector<RowResult>& rows) {
+  append_le(bytes, static_cast<std::uint32_t>(rows.size()));
+  for (const RowResult& row : rows) append_result(bytes, row);
+}
+
+std::vector<RowResult> read_results(ByteReader& in, std::size_t most) {
+  constexpr std::size_t least_bytes = 4 + 1;
+  std::vector<RowResult> rows(in.count(least_bytes, most));
+  for (RowResult& row : rows) {
+    in.read(std::tie(row.row, row.carried));
+    if (!row.carried) in.read(std::tie(row.anchor, row.payloads, row.norm_bits));
+  }
+  return rows;
+}
+
 }  // namespace neuroshard::chain

@@ -7,6 +7,7 @@
 #include "core/chain/beacon.h"
 #include "core/chain/contribution.h"
 #include "core/chain/detail/errors.h"
+#include "core/chain/row_result.h"
 #include "core/chain/statements.h"
 #include "core/crypto/hash.h"
 
@@ -39,6 +40,25 @@ std::vector<ContributionEntry> read_entries(ByteReader& in);
 // A count u32 and the numbers, strictly ascending.
 void append_numbers(Bytes& bytes, const std::vector<std::uint32_t>& numbers);
 std::vector<std::uint32_t> read_numbers(ByteReader& in, std::size_t most);
+
+// A byte before a record's optional parts: bit 0, its own part follows; bit 1, then a set of rows, without which
+// the record is of all rows.
+struct OptionalFlags {
+  bool optional = false, rows = false;
+};
+inline void append_optional_flags(Bytes& bytes, bool optional, const RowSet& rows) {
+  bytes.push_back(static_cast<std::uint8_t>((optional ? 1 : 0) | (rows.is_all() ? 0 : 2)));
+}
+OptionalFlags read_optional_flags(ByteReader& in);
+// Of a set that is not all rows: the number of its bytes u8, and these.
+void append_rows(Bytes& bytes, const RowSet& rows);
+RowSet read_rows(ByteReader& in);
+
+// row u32 · carried u8 · anchor, payloads and norm unless it is carried.
+void append_result(Bytes& bytes, const RowResult& row);
+// A count u32 and the results.
+void append_results(Bytes& bytes, const std::vector<RowResult>& rows);
+std::vector<RowResult> read_results(ByteReader& in, std::size_t most);
 
 // As many bits as `bits` says.
 Bitmap read_bitmap(ByteReader& in, std::size_t bits);

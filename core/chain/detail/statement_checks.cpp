@@ -165,6 +165,9 @@ Expected<void> check_registration(const ChainRules& rules, std::uint64_t round, 
   const std::int64_t expires = to_unix_ms(delegation.expires);
   if (expires < 0 || static_cast<std::uint64_t>(expires) <= time_ms)
     return denied("the delegation has expired");
+  if (!registration.rows.is_all() && (!rules.has_holders() || registration.rows.end() > rules.rows))
+    return denied(rules.has_holders() ? "the node wants to hold a row that the model does not have"
+                                      : "in this network each member holds the whole model");
   // A chain from long ago would have others hash a long way for the first reveal.
   const BeaconCommitment& beacon = registration.beacon;
   if (beacon.length < 1 || beacon.length > beacon_chain_length ||

@@ -62,6 +62,7 @@ class FixtureNodes {
     crypto::KeyPair key;
     std::size_t wallet;
     BeaconChain beacon;
+    RowSet rows = {};  // that it registers with
   };
   static constexpr std::uint64_t begin_ms = 1'700'000'000'000;
   static constexpr std::uint32_t beacon_length = 512;
@@ -86,6 +87,7 @@ class FixtureNodes {
     return wallets_.size() - 1;
   }
   std::size_t wallet_index(std::size_t node) const { return nodes_[node].wallet; }
+  void set_rows(std::size_t node, RowSet rows) { nodes_[node].rows = std::move(rows); }
   const crypto::KeyPair& key(std::size_t node) const { return nodes_[node].key; }
   const crypto::KeyPair& wallet_key(std::size_t node) const { return wallets_[nodes_[node].wallet]; }
   const ChainRules& rules() const { return rules_; }
@@ -113,6 +115,7 @@ class FixtureNodes {
     what.delegation = crypto::delegate(wallet_key(node), key(node).public_key(), rules_.network,
                                        WallTime(std::chrono::milliseconds(begin_ms * 2)), 1);
     what.beacon = nodes_[node].beacon.commitment();
+    what.rows = nodes_[node].rows;
     return what;
   }
   Voucher voucher(std::size_t issuer, std::uint32_t serial, std::size_t key_node) const {

@@ -5,7 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/chain/attestation.h"
 #include "core/chain/beacon.h"
+#include "core/chain/detail/formats.h"
 #include "core/crypto/hash.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/chain/samples.h"
@@ -79,10 +81,12 @@ BlockBody close_body() {
   return body;
 }
 
+const std::vector<RowResult> row_results = {{1, false, filled(81), filled(82), 0x3ff0000000000000},
+                                            carried_row(4)};
+
 BlockBody result_body() {
   BlockBody body;
-  body.result =
-      ResultSection{6, {{1, false, filled(81), filled(82), 0x3ff0000000000000}, {4, true, {}, {}, 0}}};
+  body.result = ResultSection{6, row_results};
   return body;
 }
 
@@ -94,6 +98,7 @@ class TestChainGolden : public QObject {
   void initTestCase();
   void contributions_and_vectors();
   void statements_and_evidence();
+  void attestations();
   void beacons_and_lots();
   void blocks();
 
@@ -129,6 +134,14 @@ void TestChainGolden::statements_and_evidence() {
   compare("statement", crypto::sha256(encode_statement(statement())));
   compare("revocation", crypto::sha256(encode_statement(revocation())));
   compare("evidence", crypto::sha256(encode_evidence(evidence())));
+}
+
+void TestChainGolden::attestations() {
+  compare("attestation", encode_attestation({filled(50), 6, 11, row_results, signed_with(83)}));
+  compare("results_root", results_root(row_results));
+  Bytes rows;
+  append_rows(rows, RowSet::of({0, 9, 23, 64}));
+  compare("row_set", rows);
 }
 
 void TestChainGolden::beacons_and_lots() {

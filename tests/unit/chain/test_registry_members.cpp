@@ -23,6 +23,7 @@ class TestChainRegistryMembers : public QObject {
   void founders_of_the_profile_begin_and_vote_when_they_come();
   void a_registered_node_is_a_candidate();
   void a_registration_is_bound_to_node_network_and_time();
+  void a_member_holds_the_rows_it_registers_with();
   void a_statement_holds_in_one_history_for_eight_blocks();
   void a_block_has_one_statement_of_a_node();
   void a_voucher_is_used_once();
@@ -148,6 +149,36 @@ void TestChainRegistryMembers::a_registration_is_bound_to_node_network_and_time(
   QCOMPARE(chain.refusal(node, what), std::string("the hash chain is not for the coming rounds"));
   what.beacon = {what.beacon.tip, 70'000, 10};
   QCOMPARE(chain.refusal(node, what), std::string("the hash chain is not for the coming rounds"));
+}
+
+void TestChainRegistryMembers::a_member_holds_the_rows_it_registers_with() {
+  ChainFixture chain(small_rules(VotersMode::Invited, 3));
+  const auto founders = chain.add_nodes(2);
+  chain.set_rows(founders[0], RowSet::of({0, 2}));
+  QVERIFY(chain.begin(founders).ok());
+  QCOMPARE(chain.member(founders[0])->rows, RowSet::of({0, 2}));
+  QVERIFY(chain.member(founders[1])->rows.is_all());
+  const std::size_t node = chain.add_node();
+  chain.set_rows(node, RowSet::of({3}));
+  QCOMPARE(chain.refusal(node, chain.registration(node)),
+           std::string("the node wants to hold a row that the model does not have"));
+  chain.set_rows(node, RowSet::of({1}));
+  QVERIFY(chain.join(node));
+  QCOMPARE(chain.member(node)->rows, RowSet::of({1}));
+  const Bytes bytes = chain.registry().encode();
+  const auto read = Registry::decode(bytes);
+  QVERIFY(read.ok());
+  QCOMPARE((*read)->root(), chain.registry().root());
+  QCOMPARE((*read)->encode(), bytes);
+
+  ChainRules fragments = small_rules(VotersMode::Invited, 3);
+  fragments.fragments = 3;
+  ChainFixture whole(fragments);
+  QVERIFY(whole.begin(whole.add_nodes(2)).ok());
+  const std::size_t guest = whole.add_node();
+  whole.set_rows(guest, RowSet::of({1}));
+  QCOMPARE(whole.refusal(guest, whole.registration(guest)),
+           std::string("in this network each member holds the whole model"));
 }
 
 void TestChainRegistryMembers::a_statement_holds_in_one_history_for_eight_blocks() {

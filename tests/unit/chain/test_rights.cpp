@@ -39,6 +39,7 @@ class TestChainRights : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void a_payload_counts_when_most_units_have_it();
+  void holders_of_a_row_decide_who_contributes();
   void candidates_take_a_quarter_of_a_row();
   void the_beacon_draws_the_candidates();
   void vouched_candidates_count_while_few_voters_do();
@@ -81,6 +82,45 @@ void TestChainRights::a_payload_counts_when_most_units_have_it() {
   // No tokens, no contribution.
   close = chain.close({{nodes[0]}, {nodes[1], 0}});
   QCOMPARE(row_of(chain, close), Numbers{chain.number(nodes[0])});
+}
+
+// Two hold row 0, two hold row 1, one holds both.
+void TestChainRights::holders_of_a_row_decide_who_contributes() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(5);
+  for (std::size_t i = 0; i < 4; ++i) chain.set_rows(nodes[i], RowSet::of({i < 2 ? 0u : 1u}));
+  QVERIFY(chain.begin(nodes).ok());
+  const auto numbers = [&](std::vector<std::size_t> of) {
+    Numbers all;
+    for (const std::size_t node : of) all.push_back(chain.number(nodes[node]));
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  CloseSection close = chain.close(works_of(nodes));
+  QCOMPARE(row_of(chain, close, 0), numbers({0, 1, 4}));
+  QCOMPARE(row_of(chain, close, 1), numbers({2, 3, 4}));
+  QCOMPARE(chain.committee()->units_holding(0), std::uint64_t{3} * units_per_wallet);
+  // A vector's bits for rows that its voter does not hold count nothing.
+  Received received;
+  std::set<std::size_t> have;  // nodes that have node 1's payload of row 0
+  received.payload = [&](std::size_t voter, std::size_t node, std::size_t row) {
+    return node != nodes[1] || row != 0 || have.count(voter) != 0;
+  };
+  have = {nodes[1], nodes[2], nodes[3]};
+  QCOMPARE(row_of(chain, chain.close(works_of(nodes), received), 0), numbers({0, 4}));
+  have = {nodes[1], nodes[0]};
+  QCOMPARE(row_of(chain, chain.close(works_of(nodes), received), 0), numbers({0, 1, 4}));
+  // Of the holders that are active.
+  have = {nodes[1]};
+  QCOMPARE(row_of(chain, chain.close(works_of(nodes), received), 0), numbers({0, 4}));
+  QVERIFY(chain.say(nodes[0], Away{}));
+  QVERIFY(chain.say(nodes[4], Away{}));
+  QCOMPARE(row_of(chain, chain.close(works_of({nodes[1], nodes[2], nodes[3]}), received), 0), numbers({1}));
+  // Without any of them nobody contributes to the row.
+  QVERIFY(chain.say(nodes[1], Away{}));
+  close = chain.close(works_of({nodes[2], nodes[3]}));
+  QCOMPARE(row_of(chain, close, 0), Numbers{});
+  QCOMPARE(row_of(chain, close, 1), numbers({2, 3}));
 }
 
 void TestChainRights::candidates_take_a_quarter_of_a_row() {

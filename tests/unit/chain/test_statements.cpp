@@ -1,6 +1,8 @@
 // Members' statements and vouchers: canonical bytes, and signatures that hold for one history, node and wallet.
 #include <QtTest>
 
+#include <algorithm>
+
 #include "tests/support/test_main.h"
 #include "tests/unit/chain/samples.h"
 
@@ -14,6 +16,7 @@ class TestChainStatements : public QObject {
   void every_kind_is_canonical();
   void every_kind_fits_into_the_bound();
   void a_statement_holds_in_one_history_only();
+  void a_registration_names_its_rows();
   void a_delegation_must_be_for_the_node_and_network();
   void a_voucher_is_bound_to_its_issuer_and_network();
   void a_used_voucher_is_bound_to_node_and_wallet();
@@ -56,6 +59,32 @@ void TestChainStatements::a_statement_holds_in_one_history_only() {
   Statement away = samples::statement(4, Away{});
   away.what = Leave{};
   QVERIFY2(!statement_holds(away, samples::network), "the kind is not signed");
+}
+
+void TestChainStatements::a_registration_names_its_rows() {
+  for (const bool vouched : {false, true}) {
+    Register what = samples::registration(1, vouched);
+    const std::size_t of_all = encode_statement(samples::statement(1, what)).size();
+    for (const std::vector<std::uint32_t>& rows : {std::vector<std::uint32_t>{0}, {2, 9}, {7, 8, 1023}}) {
+      what.rows = RowSet::of(rows);
+      const Statement statement = samples::statement(1, what);
+      const Bytes bytes = encode_statement(statement);
+      QCOMPARE(bytes.size(), of_all + 1 + rows.back() / 8 + 1);
+      QCOMPARE(decode_statement(bytes).value(), statement);
+      QVERIFY(statement_holds(statement, samples::network));
+      Statement other = statement;
+      std::get<Register>(other.what).rows = RowSet::of({1});
+      QVERIFY2(!statement_holds(other, samples::network), "the rows are not signed");
+      QCOMPARE(what.rows.end(), rows.back() + 1);
+      for (std::uint32_t row = 0; row < 1100; ++row)
+        QCOMPARE(what.rows.has(row), std::find(rows.begin(), rows.end(), row) != rows.end());
+    }
+    what.rows = RowSet::of({1024});
+    QVERIFY2(!decode_statement(encode_statement(samples::statement(1, what))).ok(),
+             "no model has such a row");
+  }
+  QVERIFY(!RowSet::from_bits({}).has_value());
+  QVERIFY2(!RowSet::from_bits(Bytes{1, 0}).has_value(), "there are two ways to write one set");
 }
 
 void TestChainStatements::a_delegation_must_be_for_the_node_and_network() {
