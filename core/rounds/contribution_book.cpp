@@ -18,13 +18,21 @@ std::optional<std::size_t> ContributionBook::Entry::place_of(std::uint32_t row) 
   return std::nullopt;
 }
 
-bool ContributionBook::Entry::complete() const {
-  return std::all_of(payloads.begin(), payloads.end(), [](const Payload& one) { return one != nullptr; });
+bool ContributionBook::is_complete(const Entry& entry) const {
+  for (std::size_t i = 0; i < entry.payloads.size(); ++i)
+    if (!entry.payloads[i] && held_.has(entry.rows()[i].row)) return false;
+  return true;
 }
 
 ContributionBook::ContributionBook(const chain::ChainRules& rules, std::vector<RowShape> shapes,
-                                   outer::CodecOptions codec, chain::SignatureChecks& checks, RoundPool& pool)
-    : rules_(&rules), shapes_(std::move(shapes)), codec_(codec), checks_(&checks), pool_(&pool) {}
+                                   outer::CodecOptions codec, chain::SignatureChecks& checks, RoundPool& pool,
+                                   chain::RowSet held)
+    : rules_(&rules),
+      shapes_(std::move(shapes)),
+      codec_(codec),
+      checks_(&checks),
+      pool_(&pool),
+      held_(std::move(held)) {}
 
 void ContributionBook::open(const chain::ChainTip& tip) {
   opening_ = tip.opening;
@@ -38,7 +46,7 @@ void ContributionBook::open(const chain::ChainTip& tip) {
 }
 
 ContributionBook ContributionBook::retire() {
-  ContributionBook old(*rules_, shapes_, codec_, *checks_, *pool_);
+  ContributionBook old(*rules_, shapes_, codec_, *checks_, *pool_, held_);
   old.opening_ = opening_;
   old.opening_height_ = opening_height_;
   old.round_ = round_;
@@ -76,15 +84,15 @@ Taken ContributionBook::take(const HeldContributionPtr& held, const chain::Chain
 
 void ContributionBook::put(const HeldContributionPtr& held, std::uint32_t member) {
   Entry entry{held, std::vector<Payload>(held->get().rows.size())};
-  if (!entry.complete()) incomplete_.insert(member);
+  if (!is_complete(entry)) incomplete_.insert(member);
   entries_.insert_or_assign(member, std::move(entry));
 }
 
 void ContributionBook::add_payloads(std::uint32_t member, const std::vector<Payload>& payloads) {
   Entry& entry = entries_.at(member);
   for (std::size_t i = 0; i < payloads.size(); ++i)
-    if (!entry.payloads[i]) entry.payloads[i] = payloads[i];
-  if (entry.complete()) incomplete_.erase(member);
+    if (!entry.payloads[i] && held_.has(entry.rows()[i].row)) entry.payloads[i] = payloads[i];
+  if (is_complete(entry)) incomplete_.erase(member);
 }
 
 bool ContributionBook::take_certified(const HeldContributionPtr& held, const chain::ContributionEntry& entry,
@@ -99,6 +107,7 @@ bool ContributionBook::take_certified(const HeldContributionPtr& held, const cha
 }
 
 chain::Verdict ContributionBook::check_rows(const chain::Contribution& contribution,
+                                            const chain::MemberRecord& member,
                                             const chain::ChainTip& tip) const {
   if (contribution.rows.empty() || contribution.rows.size() > rows_.size())
     return chain::Verdict::Inadmissible;
@@ -107,7 +116,7 @@ chain::Verdict ContributionBook::check_rows(const chain::Contribution& contribut
     while (at < rows_.size() && rows_[at] != work.row) ++at;
     if (at == rows_.size()) return chain::Verdict::Inadmissible;  // not a row of the round, or not ascending
     ++at;
-    if (work.tokens == 0) return chain::Verdict::Inadmissible;
+    if (!member.rows.has(work.row) || work.tokens == 0) return chain::Verdict::Inadmissible;
     if (work.tokens > chain::most_row_tokens(*rules_, *tip.registry, work.row, round_))
       return chain::Verdict::TooManyTokens;
     if (work.payload_bytes == 0 ||
@@ -120,7 +129,7 @@ chain::Verdict ContributionBook::check_rows(const chain::Contribution& contribut
 chain::Verdict ContributionBook::check(const HeldContributionPtr& held, const chain::MemberRecord& member,
                                        const chain::ChainTip& tip, const chain::Contribution* first) {
   const chain::Contribution& contribution = held->get();
-  if (const chain::Verdict verdict = check_rows(contribution, tip); verdict != chain::Verdict::Taken)
+  if (const chain::Verdict verdict = check_rows(contribution, member, tip); verdict != chain::Verdict::Taken)
     return verdict;
   const auto is_signed = [&] {
     return checks_->entry(held->entry_of(member.number), opening_, round_, contribution.node,
@@ -153,7 +162,7 @@ bool ContributionBook::take_payload(std::uint32_t member, std::uint32_t row, Pay
   const chain::RowWork& work = entry.rows()[*place];
   if (payload->size() != work.payload_bytes) return false;
   entry.payloads[*place] = pool_->hold(std::move(payload));
-  if (entry.complete()) incomplete_.erase(member);
+  if (is_complete(entry)) incomplete_.erase(member);
   return true;
 }
 

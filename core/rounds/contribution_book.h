@@ -36,8 +36,9 @@ struct Taken {
 
 class ContributionBook {
  public:
+  // held: the rows of which this node keeps payloads.
   ContributionBook(const chain::ChainRules& rules, std::vector<RowShape> shapes, outer::CodecOptions codec,
-                   chain::SignatureChecks& checks, RoundPool& pool);
+                   chain::SignatureChecks& checks, RoundPool& pool, chain::RowSet held = {});
 
   // The round that begins after this tip's opening block; forgets everything of an earlier one.
   void open(const chain::ChainTip& tip);
@@ -51,8 +52,10 @@ class ContributionBook {
     std::vector<Payload> payloads;  // per row of the contribution; null: not here
     const std::vector<chain::RowWork>& rows() const { return held->get().rows; }
     std::optional<std::size_t> place_of(std::uint32_t row) const;  // nothing: not of this contribution
-    bool complete() const;
   };
+  const chain::RowSet& held_rows() const { return held_; }
+  // All its payloads of rows that this node holds are here.
+  bool is_complete(const Entry& entry) const;
   // With the payloads that came with it. tip: the present one; the opening block may be older.
   Taken take(const HeldContributionPtr& held, const chain::ChainTip& tip);
   // The certified one takes the place of another contribution of its member, if it is the one that the close
@@ -72,7 +75,7 @@ class ContributionBook {
   std::size_t complete() const { return entries_.size() - incomplete_.size(); }
   // Of the committee's members whose contribution is here.
   std::uint64_t units(const chain::CommitteePtr& committee) const;
-  // Members whose contribution is here without all of its payloads.
+  // Members whose contribution is here and not complete.
   const std::set<std::uint32_t>& incomplete() const { return incomplete_; }
 
   // This node's list of what it has, unsigned.
@@ -81,7 +84,8 @@ class ContributionBook {
  private:
   void put(const HeldContributionPtr& held, std::uint32_t member);
   void add_payloads(std::uint32_t member, const std::vector<Payload>& payloads);
-  chain::Verdict check_rows(const chain::Contribution& contribution, const chain::ChainTip& tip) const;
+  chain::Verdict check_rows(const chain::Contribution& contribution, const chain::MemberRecord& member,
+                            const chain::ChainTip& tip) const;
   // first: what this member signed before in this round; null: nothing is known.
   chain::Verdict check(const HeldContributionPtr& held, const chain::MemberRecord& member,
                        const chain::ChainTip& tip, const chain::Contribution* first);
@@ -91,6 +95,7 @@ class ContributionBook {
   outer::CodecOptions codec_;
   chain::SignatureChecks* checks_;
   RoundPool* pool_;
+  chain::RowSet held_;
   Hash256 opening_{};
   std::uint64_t opening_height_ = 0, round_ = 0;
   std::vector<std::uint32_t> rows_;  // of the round

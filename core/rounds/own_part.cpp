@@ -99,7 +99,8 @@ void OwnPart::load() {
   const auto parts = parts_of(*memory, memory_magic);
   if (!parts || parts->size() != services_.learners.size()) return;
   for (std::size_t row = 0; row < parts->size(); ++row)
-    if ((*parts)[row]->size() > 0) services_.learners[row]->recall((*parts)[row]);
+    if ((*parts)[row]->size() > 0 && holds(static_cast<std::uint32_t>(row)))
+      services_.learners[row]->recall((*parts)[row]);
 }
 
 void OwnPart::open(const Hash256& opening, std::uint64_t round, const Hash256& beacon) {
@@ -109,7 +110,7 @@ void OwnPart::open(const Hash256& opening, std::uint64_t round, const Hash256& b
   making_ = false;
   trouble_.clear();
   made_.reset();
-  for (const std::uint32_t row : rules_.rows_of(round)) rows_[row].gave = false;
+  for (const std::uint32_t row : rows()) rows_[row].gave = false;
   if (kept_ && kept_->contribution.opening == opening) {
     made_ = std::move(kept_);
     for (const chain::RowWork& work : made_->contribution.rows) rows_[work.row].gave = true;
@@ -144,7 +145,7 @@ std::uint32_t OwnPart::steps_to_make() const {
 }
 
 bool OwnPart::has_trained() const {
-  for (const std::uint32_t row : rules_.rows_of(round_)) {
+  for (const std::uint32_t row : rows()) {
     const RoundLearner& learner = *services_.learners[row];
     const bool enough = learner.progress().steps >= steps_to_make() + learner.extra_steps();
     if (!enough && !learner.ends_early()) return false;
@@ -160,7 +161,7 @@ void OwnPart::contribute(const Hash256& reveal, std::vector<std::uint64_t> most_
   making->round = round_;
   making->opening = opening_;
   making->reveal = reveal;
-  making->rows = rules_.rows_of(round_);
+  making->rows = rows();
   making->most_tokens = std::move(most_tokens);
   making->boundaries.resize(making->rows.size());
   making->waiting = making->rows.size();
@@ -188,7 +189,7 @@ void OwnPart::got(const std::shared_ptr<Making>& making, std::size_t which,
 // Nothing has left: what was made is made again.
 void OwnPart::failed(const Error& error) {
   making_ = false;
-  for (const std::uint32_t row : rules_.rows_of(round_)) rows_[row].gave = false;
+  for (const std::uint32_t row : rows()) rows_[row].gave = false;
   std::string why = error.describe();
   if (why != trouble_) services_.logger.warning("rounds", "this node does not contribute yet: " + why);
   trouble_ = std::move(why);
@@ -257,11 +258,12 @@ void OwnPart::sign(Making& making, Made made) {
 }
 
 void OwnPart::closed() {
-  for (const std::uint32_t row : rules_.rows_of(round_)) services_.learners[row]->closed();
+  for (const std::uint32_t row : rows()) services_.learners[row]->closed();
 }
 
 void OwnPart::go_on() {
-  for (RoundLearner* learner : services_.learners) learner->go_on();
+  for (RoundLearner* learner : services_.learners)
+    if (learner != nullptr) learner->go_on();
 }
 
 }  // namespace neuroshard::rounds

@@ -48,6 +48,7 @@ class OwnPart {
     RoundStore& store;
     Logger& logger;
     BatchKeeper* batches = nullptr;  // null: no contribution names its batches
+    chain::RowSet rows = {};         // that this node holds; the other rows' learners are null
   };
   struct Made {
     chain::Contribution contribution;
@@ -67,13 +68,16 @@ class OwnPart {
   // Enough steps for a contribution to this round.
   bool has_trained() const;
   bool has_contributed() const { return made_.has_value(); }
+  bool holds(std::uint32_t row) const { return services_.rows.has(row); }
+  // Of the round in progress, ascending.
+  std::vector<std::uint32_t> rows() const { return services_.rows.among(rules_.rows_of(round_)); }
   bool gave(std::uint32_t row) const { return rows_[row].gave; }
   bool is_making() const { return making_; }
   // Why this node can't contribute to the round for now; contribute() tries again. Empty: it can.
   const std::string& trouble() const { return trouble_; }
   const std::optional<Made>& made() const { return made_; }
   // Takes the boundaries and signs; `made` when it is on the disk, not at all when there is too little work.
-  // most_tokens: that may be claimed, per row of the round; a node that trained on alone has more.
+  // most_tokens: that may be claimed, per row of rows(); a node that trained on alone has more.
   void contribute(const Hash256& reveal, std::vector<std::uint64_t> most_tokens, std::function<void()> made);
   // The others have done their part, too.
   void closed();

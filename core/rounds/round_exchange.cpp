@@ -32,11 +32,13 @@ void RoundExchange::ask(const chain::ChainTip& tip, bool payloads, bool behind) 
 }
 
 // The contributor first, then voters that have its contribution: each time others of a large committee.
-std::vector<net::NodeId> RoundExchange::holders(std::uint32_t member, const chain::ChainTip& tip) {
+std::vector<net::NodeId> RoundExchange::holders(std::uint32_t member, std::optional<std::uint32_t> row,
+                                                const chain::ChainTip& tip) {
   std::vector<net::NodeId> ids;
   const auto add = [&](std::uint32_t number) {
     const chain::MemberRecord* record = tip.registry->find(number);
-    if (record != nullptr && record->id != self_) ids.push_back(record->id);
+    if (record != nullptr && record->id != self_ && (!row || record->rows.has(*row)))
+      ids.push_back(record->id);
   };
   add(member);
   if (services_.vectors.count() > 0) {
@@ -58,13 +60,14 @@ void RoundExchange::ask_for_payloads(const chain::ChainTip& tip) {
     const ContributionBook::Entry& entry = *services_.book.find(member);
     for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
       const chain::RowWork& work = entry.rows()[i];
-      if (entry.payloads[i] || !payloads_.insert(work.payload).second) continue;
+      if (entry.payloads[i] || !services_.book.held_rows().has(work.row)) continue;
+      if (!payloads_.insert(work.payload).second) continue;
       PieceRequest request;
       request.row = work.row;
       request.what = PieceRequest::What::Payload;
       request.hash = work.payload;
       services_.fetcher.payload(
-          request, work.payload_bytes, holders(member, tip),
+          request, work.payload_bytes, holders(member, work.row, tip),
           [id = entry.held->id(), root = work.payload](const ByteSource& payload) {
             return has_root(id, payload, root);
           },
@@ -112,7 +115,7 @@ void RoundExchange::ask_for_contributions(const chain::ChainTip& tip, bool behin
 void RoundExchange::ask_for_contribution(std::uint32_t member, const chain::ChainTip& tip) {
   const chain::MemberRecord* record = tip.registry->find(member);
   if (record == nullptr || contributions_.count(member) != 0) return;
-  std::vector<net::NodeId> sources = holders(member, tip);
+  std::vector<net::NodeId> sources = holders(member, std::nullopt, tip);
   if (sources.empty()) return;
   const auto contact = services_.peers.find(sources[questions_++ % sources.size()]);
   if (!contact) return;

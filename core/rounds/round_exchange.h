@@ -52,7 +52,9 @@ class RoundExchange {
   void ask_for_contribution(std::uint32_t member, const chain::ChainTip& tip);
   void ask_for_payloads(const chain::ChainTip& tip);
   void take(std::uint32_t member, const net::NodeId& id, const HeldContributionPtr& held);
-  std::vector<net::NodeId> holders(std::uint32_t member, const chain::ChainTip& tip);
+  // row: of the payload; nothing: of the contribution.
+  std::vector<net::NodeId> holders(std::uint32_t member, std::optional<std::uint32_t> row,
+                                   const chain::ChainTip& tip);
 
   Services services_;
   const chain::ChainRules& rules_;

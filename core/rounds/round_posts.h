@@ -3,6 +3,7 @@
 //   32  contribution: length u32 · contribution · count u8, 0 or as many as its rows · each, in the order of
 //       these rows: row u32 · length u32 · payload
 //   33  vector
+//   34  attestation
 #pragma once
 
 #include <optional>
@@ -13,8 +14,8 @@
 
 namespace neuroshard::rounds {
 
-inline constexpr std::uint8_t contribution_kind = 32, vector_kind = 33;
-inline constexpr std::uint64_t contribution_key = 0, vector_key = 1;
+inline constexpr std::uint8_t contribution_kind = 32, vector_kind = 33, attestation_kind = 34;
+inline constexpr std::uint64_t contribution_key = 0, vector_key = 1, attestation_key = 2;
 // A contribution on its way to one candidate. Beyond the keys of second ways (chain/keys.h).
 constexpr std::uint64_t candidate_key(std::uint32_t member) {
   return std::uint64_t{2} << 32 | member;

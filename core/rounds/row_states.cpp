@@ -28,13 +28,14 @@ Hash256 key_of(std::uint32_t row, std::uint64_t round, const Hash256& beacon, co
 }  // namespace
 
 RowStates::RowStates(Services services, OuterRules rules, const Hash256& network,
-                     std::vector<RowShape> shapes, std::uint64_t bias_values, Held held)
+                     std::vector<RowShape> shapes, std::uint64_t bias_values, Held held, chain::RowSet rows)
     : services_(services),
       rules_(std::move(rules)),
       network_(network),
       shapes_(std::move(shapes)),
       bias_values_(bias_values),
       held_(std::move(held)),
+      own_(std::move(rows)),
       rows_(shapes_.size()) {}
 
 outer::AnchorIdentity RowStates::identity(std::uint32_t row, std::uint64_t round) const {
@@ -47,7 +48,7 @@ void RowStates::offer(std::uint32_t row, std::uint64_t round, Anchor state) {
 
 bool RowStates::holds_all(const chain::Registry& registry) const {
   for (std::uint32_t row = 0; row < rows_.size(); ++row)
-    if (!holds(row, registry.rows()[row].anchor)) return false;
+    if (own_.has(row) && !holds(row, registry.rows()[row].anchor)) return false;
   return true;
 }
 

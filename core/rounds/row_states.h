@@ -50,7 +50,7 @@ class RowStates {
   // A row's state is the one that the registry names.
   using Held = std::function<void(std::uint32_t row)>;
   RowStates(Services services, OuterRules rules, const Hash256& network, std::vector<RowShape> shapes,
-            std::uint64_t bias_values, Held held);
+            std::uint64_t bias_values, Held held, chain::RowSet rows = {});
 
   outer::AnchorIdentity identity(std::uint32_t row, std::uint64_t round) const;
   // From this node's disk, or the initial weights: believed once it has the anchor's hash.
@@ -61,6 +61,7 @@ class RowStates {
   bool holds(std::uint32_t row, const Hash256& anchor) const {
     return rows_[row].held->hash == anchor && state(row);
   }
+  // The anchors of all rows of this node.
   bool holds_all(const chain::Registry& registry) const;
   const Anchor& state(std::uint32_t row) const { return rows_[row].held->state; }
   const Hash256& hash(std::uint32_t row) const { return rows_[row].held->hash; }
@@ -105,6 +106,7 @@ class RowStates {
   const std::vector<RowShape> shapes_;
   const std::uint64_t bias_values_;
   const Held held_;
+  const chain::RowSet own_;  // the rows that this node holds
   std::vector<Row> rows_;
   std::uint64_t fetched_ = 0;
   Lifetime lifetime_;

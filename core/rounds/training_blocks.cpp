@@ -21,7 +21,7 @@ bool names_all_due(const chain::CloseSection& close, const chain::ChainTip& tip)
 
 bool TrainingRounds::is_due(const chain::ChainTip& tip) {
   if (!tip_ || tip.block->hash != tip_->block->hash) return false;
-  if (tip.registry->closed()) return result_section().has_value();
+  if (tip.registry->closed()) return outcomes_.section(*tip_).has_value();
   const chain::Committee& committee = *tip.committee;
   if (!committee.is_quorum(vectors_.units(committee))) return false;
   const MonotonicTime now = services_.clock.monotonic_now();
@@ -35,29 +35,6 @@ std::optional<chain::CloseSection> TrainingRounds::close_section() const {
   return vectors_.close(*tip_->committee, book_, *tip_->registry);
 }
 
-std::optional<chain::ResultSection> TrainingRounds::result_section() {
-  const auto& closed = tip_->registry->closed();
-  if (!closed) return std::nullopt;
-  chain::ResultSection result;
-  result.round = book_.round();
-  const std::vector<std::uint32_t> rows = options_.chain.rows_of(result.round);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool late = row_is_late(rows[i]);
-    const auto made = computed_.result(*tip_, i, rows[i]);
-    if (made) {
-      result.rows.push_back(*made);
-    } else if (late) {
-      chain::RowResult carried;
-      carried.row = rows[i];
-      carried.carried = true;
-      result.rows.push_back(carried);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return result;
-}
-
 bool TrainingRounds::row_is_late(std::uint32_t row) const {
   return clock_.row_is_late(services_.clock.monotonic_now(), payloads_move() || states_.computes(row));
 }
@@ -66,7 +43,7 @@ bool TrainingRounds::row_is_late(std::uint32_t row) const {
 
 void TrainingRounds::make(const chain::ChainTip& tip, std::function<void(chain::Sections)> done) {
   if (!tip_ || tip.block->hash != tip_->block->hash) return done({});
-  if (is_due(tip)) return done({close_section(), result_section()});
+  if (is_due(tip)) return done({close_section(), outcomes_.section(*tip_)});
   making_ = std::move(done);
   look_soon();
 }
@@ -88,29 +65,12 @@ void TrainingRounds::review() {
     Finding finding = Finding::Right;
     // Omissions do not bind for ever (demand.h).
     if (body.close && one.binding && !names_all_due(*body.close, *tip_)) finding = Finding::Wrong;
-    if (body.result) finding = examine_result(*body.result, one.binding);
+    if (body.result) finding = outcomes_.examine(*tip_, *body.result, one.binding);
     if (finding == Finding::Wait) return false;
     answers.emplace_back(std::move(one.done), finding == Finding::Right);
     return true;
   });
   for (const auto& [done, right] : answers) done(right);
-}
-
-TrainingRounds::Finding TrainingRounds::examine_result(const chain::ResultSection& result, bool binding) {
-  for (std::size_t i = 0; i < result.rows.size(); ++i) {
-    const chain::RowResult& row = result.rows[i];
-    const bool late = row_is_late(row.row);
-    const auto own = computed_.result(*tip_, i, row.row);
-    if (row.carried) {
-      if (!binding || (own && own->carried)) continue;
-      if (own) return Finding::Wrong;
-      if (!late) return Finding::Wait;
-    } else {
-      if (!own) return Finding::Wait;
-      if (!(*own == row)) return Finding::Wrong;
-    }
-  }
-  return Finding::Right;
 }
 
 }  // namespace neuroshard::rounds

@@ -23,6 +23,7 @@ chain::Verdict TrainingRounds::on_post(const net::NodeId&, const chain::RoundsPo
   switch (post.kind) {
     case contribution_kind: return noted(on_contribution(post.bytes), seen_);
     case vector_kind: return noted(on_vector(post.bytes), seen_);
+    case attestation_kind: return noted(on_attestation(post.bytes), seen_);
     default: return noted(chain::Verdict::Malformed, seen_);
   }
 }
@@ -59,6 +60,14 @@ chain::Verdict TrainingRounds::on_vector(ByteSpan bytes) {
   if (taken.evidence) found(*taken.evidence);
   if (taken.verdict == chain::Verdict::Taken) look_soon();
   return taken.verdict;
+}
+
+chain::Verdict TrainingRounds::on_attestation(ByteSpan bytes) {
+  const auto attestation = chain::decode_attestation(bytes, options_.chain.rows);
+  if (!attestation.ok()) return chain::Verdict::Malformed;
+  const chain::Verdict verdict = outcomes_.take(*attestation, *tip_);
+  if (verdict == chain::Verdict::Taken) look_soon();
+  return verdict;
 }
 
 chain::SignedByMember TrainingRounds::signed_by(const net::NodeId& member) const {

@@ -21,9 +21,12 @@ bool computes_rows(const chain::ChainTip& tip, const net::NodeId& self) {
   return !tip.committee->is_collected() || tip.committee->position(self).has_value();
 }
 
-// Of a large committee each node asks others first.
-std::vector<net::NodeId> anchor_sources(const chain::ChainTip& tip, const net::NodeId& self) {
-  std::vector<net::NodeId> voters = tip.committee->others(self);
+// Voters that hold the row. Of a large committee each node asks others first.
+std::vector<net::NodeId> anchor_sources(const chain::ChainTip& tip, const net::NodeId& self,
+                                        std::uint32_t row) {
+  std::vector<net::NodeId> voters;
+  for (const chain::CommitteeMember& voter : tip.committee->members())
+    if (voter.id != self && voter.rows.has(row)) voters.push_back(voter.id);
   if (voters.size() <= most_anchor_sources) return voters;
   const std::size_t first = (self[0] | self[1] << 8) % voters.size();
   std::rotate(voters.begin(), voters.begin() + static_cast<std::ptrdiff_t>(first), voters.end());
@@ -64,19 +67,23 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       fetcher_(services_.caller, services_.peers, services_.executor, services_.clock, services_.spool,
                options_.fetch),
       clock_(options_.clock),
-      book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks, pool_),
+      book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks, pool_, options_.rows),
       vectors_(options_.chain, services_.checks),
       exchange_({services_.caller, services_.peers, fetcher_, book_, vectors_}, options_.chain,
                 options_.fetch, self_,
                 {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); },
                  [this](const Error& error) { cannot(error); }}),
-      states_({fetcher_, services_.work, services_.executor, services_.clock, services_.spool,
-               services_.steps != nullptr ? *services_.steps : own_steps_},
-              options_.outer, options_.chain.network, options_.shapes, options_.bias_values,
-              [this](std::uint32_t row) { on_held(row); }),
+      states_(
+          {fetcher_, services_.work, services_.executor, services_.clock, services_.spool,
+           services_.steps != nullptr ? *services_.steps : own_steps_},
+          options_.outer, options_.chain.network, options_.shapes, options_.bias_values,
+          [this](std::uint32_t row) { on_held(row); }, options_.rows),
       computed_(options_.chain, book_, states_, services_.clock,
                 {[this] { look_soon(); }, [this](const Error& error) { cannot(error); }}),
-      own_({services_.key, services_.learners, services_.store, services_.logger, services_.batches},
+      outcomes_(options_.chain, services_.checks, computed_, options_.rows,
+                [this](std::uint32_t row) { return row_is_late(row); }),
+      own_({services_.key, services_.learners, services_.store, services_.logger, services_.batches,
+            options_.rows},
            options_.chain, options_.inner_steps, options_.sync),
       admission_(services_.room, services_.logger) {}
 
@@ -141,12 +148,13 @@ void TrainingRounds::look() {
     exchange_.ask(*tip_, own_.has_contributed(), !clock_.is_closing());
     if (closed) computed_.compute(*tip_);
   }
+  if (closed) attest();
   review();
   train_on_alone(now);
   if (!is_due(*tip_)) return;
   if (making_) {
     const auto done = std::exchange(making_, nullptr);
-    done({close_section(), result_section()});
+    done({close_section(), outcomes_.section(*tip_)});
   } else {
     port_->advance();
   }
@@ -208,6 +216,7 @@ void TrainingRounds::settle_own(const chain::ResultSection& result) {
   const chain::MemberRecord* member = tip_->registry->find(self_);
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const chain::RowResult& row = result.rows[i];
+    if (!own_.holds(row.row)) continue;
     WorkOutcome outcome = WorkOutcome::Absent;
     if (row.carried) {
       outcome = WorkOutcome::RowCarried;
@@ -229,6 +238,7 @@ void TrainingRounds::open_round(bool carried_before) {
   exchange_.open();
   book_.open(*tip_);
   vectors_.open(*tip_);
+  outcomes_.open(*tip_);
   // The close has moved the beacon on to the next round.
   own_.open(tip_->opening, book_.round(), tip_->registry->closed() ? Hash256{} : tip_->registry->beacon());
   clock_.open(services_.clock.monotonic_now(), carried_before, tip_->times.durations);
@@ -241,6 +251,7 @@ void TrainingRounds::open_round(bool carried_before) {
   next_try_ = {};
   port_->drop_post(contribution_key);
   port_->drop_post(vector_key);
+  port_->drop_post(attestation_key);
   for (const std::uint32_t member : std::exchange(shown_to_, {})) port_->drop_post(candidate_key(member));
   if (own_.has_contributed()) show_own();
   look_soon();
@@ -250,10 +261,11 @@ void TrainingRounds::open_round(bool carried_before) {
 void TrainingRounds::settle_rows(bool fetch) {
   const auto& rows = tip_->registry->rows();
   for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    if (!own_.holds(row)) continue;
     if (states_.holds(row, rows[row].anchor))
       own_.begin(row, rows[row].anchor, states_.state(row));
     else
-      states_.settle(row, rows[row], fetch ? anchor_sources(*tip_, self_) : std::vector<net::NodeId>());
+      states_.settle(row, rows[row], fetch ? anchor_sources(*tip_, self_, row) : std::vector<net::NodeId>());
   }
 }
 
@@ -280,7 +292,7 @@ void TrainingRounds::contribute() {
   if (!reveal.ok()) return;
   next_try_ = now + retry_pause;
   std::vector<std::uint64_t> most_tokens;
-  for (const std::uint32_t row : options_.chain.rows_of(book_.round()))
+  for (const std::uint32_t row : own_.rows())
     most_tokens.push_back(chain::most_row_tokens(options_.chain, *tip_->registry, row, book_.round()));
   own_.contribute(*reveal, std::move(most_tokens), [this] { show_own(); });
 }
@@ -309,7 +321,7 @@ void TrainingRounds::show_to_candidate(std::uint32_t member) {
   const ContributionBook::Entry& entry = *book_.find(member);
   const bool shows = own_.made() && tip_->committee->position(self_) && entry.held->id() != self_ &&
                      tip_->committee->units_of(member) == 0 &&
-                     !(tip_->committee->is_collected() && entry.complete());
+                     !(tip_->committee->is_collected() && book_.is_complete(entry));
   if (!shows || !shown_to_.insert(member).second) return;
   port_->post(candidate_key(member),
               {contribution_kind, encode_contribution_post(own_.made()->contribution, {})},
@@ -335,6 +347,15 @@ void TrainingRounds::sign_vector() {
                                      chain::ChainPort::Reach::Voters, {});
                          look_soon();
                        });
+}
+
+// To the voters that do not hold the rows.
+void TrainingRounds::attest() {
+  const auto attestation = outcomes_.attest(*tip_, services_.key);
+  if (!attestation) return;
+  port_->post(attestation_key, {attestation_kind, chain::encode_attestation(*attestation)},
+              chain::ChainPort::Reach::Voters, {});
+  look_soon();
 }
 
 RoundCounts TrainingRounds::counts() const {

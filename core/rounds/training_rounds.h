@@ -3,7 +3,7 @@
 //
 // Composed of: RoundClock (when), OwnPart (this node's work), ContributionBook and VectorBook (what arrived),
 // RoundExchange (what is missing), RowStates (anchors and steps), ClosedRows (the new rows of a closed round),
-// RoundFetcher (pieces from peers). docs/protocol/chain.md has the rules.
+// RowOutcomes (by these and by attestations of others), RoundFetcher (pieces from peers). docs/protocol/chain.md has the rules.
 //
 // All services outlive it. Threads: the executor's, all members.
 #pragma once
@@ -22,6 +22,7 @@
 #include "core/rounds/round_clock.h"
 #include "core/rounds/round_exchange.h"
 #include "core/rounds/round_room.h"
+#include "core/rounds/row_outcomes.h"
 #include "core/rounds/row_states.h"
 
 namespace neuroshard::rounds {
@@ -31,6 +32,7 @@ struct TrainingOptions {
   OuterRules outer;
   RoundClockRules clock;
   std::vector<RowShape> shapes;  // by row
+  chain::RowSet rows;            // that this node holds, as it is registered
   std::uint64_t bias_values = 0;
   std::uint32_t inner_steps = 500;  // H
   RoundSync sync = RoundSync::Plain;
@@ -45,7 +47,7 @@ struct TrainingServices {
   chain::Peers& peers;
   Executor& executor;
   const Clock& clock;
-  std::vector<RoundLearner*> learners;  // by row
+  std::vector<RoundLearner*> learners;  // by row; null: of a row that this node does not hold
   RoundStore& store;
   RoundWork& work;
   Spool& spool;  // of payloads and states
@@ -59,7 +61,7 @@ struct TrainingServices {
 
 struct TrainingView {
   std::uint64_t round = 0;  // in progress
-  bool holds = false;       // the anchors of all rows
+  bool holds = false;       // the anchors of all its rows
   bool fetches = false;
   bool contributed = false, closing = false, provisional = false;
   std::size_t contributions = 0, complete = 0, vectors = 0;
@@ -113,7 +115,7 @@ class TrainingRounds final : public chain::BlockContent {
     bool binding = true;
     std::function<void(bool)> done;
   };
-  enum class Finding : std::uint8_t { Wait, Right, Wrong };
+  using Finding = RowOutcomes::Finding;
 
   // ---- training_rounds.cpp: the round's course
   void tick();
@@ -128,6 +130,7 @@ class TrainingRounds final : public chain::BlockContent {
   void show_own();
   void show_to_candidate(std::uint32_t member);
   void sign_vector();
+  void attest();
   RoundCounts counts() const;
   bool payloads_move() const;
   bool row_is_late(std::uint32_t row) const;
@@ -135,13 +138,12 @@ class TrainingRounds final : public chain::BlockContent {
 
   // ---- training_blocks.cpp: sections, made and judged
   std::optional<chain::CloseSection> close_section() const;
-  std::optional<chain::ResultSection> result_section();
-  Finding examine_result(const chain::ResultSection& result, bool binding);
   void review();
 
   // ---- training_exchange.cpp: what comes from others
   chain::Verdict on_contribution(ByteSpan bytes);
   chain::Verdict on_vector(ByteSpan bytes);
+  chain::Verdict on_attestation(ByteSpan bytes);
   void found(const chain::Evidence& evidence);
   void cannot(const Error& error);
 
@@ -161,6 +163,7 @@ class TrainingRounds final : public chain::BlockContent {
   RoundExchange exchange_;
   RowStates states_;
   ClosedRows computed_;
+  RowOutcomes outcomes_;
   OwnPart own_;
   chain::ChainPort* port_ = nullptr;
   std::optional<chain::ChainTip> tip_;

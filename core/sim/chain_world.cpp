@@ -29,7 +29,8 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
       make_caller_(std::move(caller)) {
   chain::ChainRules& rules = options_.chain.rules;
   rules.network = crypto::sha256(as_bytes(std::string_view("simulated network")));
-  rules.rows = rules.fragments = static_cast<std::uint32_t>(options_.fragments);
+  rules.rows = static_cast<std::uint32_t>(options_.fragments);
+  rules.fragments = options_.rows_of ? 1 : rules.rows;
   options_.chain.beacon_length = options_.beacon_length;
   options_.training.chain = rules;
   fragments_ =
@@ -48,9 +49,11 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
         std::make_unique<Host>(key_of_node(options_.seed, i), key_of_node(~options_.seed, wallet), checks_));
     Host& host = *hosts_.back();
     by_id_[host.id] = i;
+    if (options_.rows_of) host.rows = options_.rows_of(i);
     host.address = network_.add(host.id, endpoint_of_node(i), Nat::None, nullptr);
     network_.set_online(host.address, false);
-    for (std::uint32_t row = 0; row < initial_.size(); ++row) host.disk.anchors[row] = {0, initial_[row]};
+    for (std::uint32_t row = 0; row < initial_.size(); ++row)
+      if (host.rows.has(row)) host.disk.anchors[row] = {0, initial_[row]};
     host.step_time = options_.trainer.step_time;
   }
   if (options_.open_start) return;
@@ -90,7 +93,7 @@ chain::CertifiedBlock ChainWorld::make_genesis() {
   for (std::size_t i = 0; i < founders; ++i) {
     const Host& host = *hosts_[i];
     chain::OwnMembership membership(options_.chain.rules, host.key, delegation(host), host.id, std::nullopt,
-                                    options_.chain.beacon_length);
+                                    options_.chain.beacon_length, host.rows);
     body.genesis->founders.push_back(membership.founding());
     signers.push_back(&host);
   }

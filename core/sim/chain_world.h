@@ -59,13 +59,16 @@ struct ChainWorldOptions {
   std::uint32_t beacon_length = 4096;
   NetworkOptions network;
   TrainerOptions trainer;
-  chain::ChainOptions chain;                           // rules' network, delegation and anchors are filled in
-  rounds::TrainingOptions training;                    // chain and shapes are filled in
-  std::size_t fragments = 1;                           // rows; each round closes one of them
-  std::vector<float> initial;                          // the first anchor's weights
-  Duration work_time = std::chrono::milliseconds(20);  // of a computation beside the protocol
-  Duration disk_time = std::chrono::milliseconds(1);   // of a write
-  std::size_t contacts = 8;                            // that a directory gives to whom asks for some
+  chain::ChainOptions chain;         // rules' network, delegation and anchors are filled in
+  rounds::TrainingOptions training;  // chain and shapes are filled in
+  std::size_t fragments = 1;         // rows; each round closes one of them
+  // Rows of a node; null: the rows are fragments, and all nodes hold all of them. Each round closes all rows then, and
+  // the model trains each row by itself.
+  std::function<chain::RowSet(std::size_t node)> rows_of;
+  std::vector<float> initial;                                // the first anchor's weights
+  Duration work_time = std::chrono::milliseconds(20);        // of a computation beside the protocol
+  Duration disk_time = std::chrono::milliseconds(1);         // of a write
+  std::size_t contacts = 8;                                  // that a directory gives to whom asks for some
   std::function<rounds::RoundRoom*(std::size_t node)> room;  // of its user's limits; null: no limits
   bool omissions_bind = true;  // false: what a test shows to be needed is left away
 };
@@ -164,6 +167,7 @@ class ChainWorld {
     std::uint64_t lives = 0;
     bool honest = true;
     std::optional<chain::HeldVoucher> voucher;
+    chain::RowSet rows;  // that it holds
     Answers answers;
     ChangeSections change_sections;
     NodeCost cost;  // without the checks

@@ -268,9 +268,9 @@ void ChainWorld::start(std::size_t node) {
   host.model = make_model_(node, host.lives);
   TrainerOptions trainer = options_.trainer;
   trainer.step_time = host.step_time;
-  host.learners = std::make_unique<HostLearners>(world_, *host.executor, *host.model, trainer,
-                                                 make_distortion_ ? make_distortion_(node) : nullptr,
-                                                 fragments_, options_.initial);
+  host.learners = std::make_unique<HostLearners>(
+      world_, *host.executor, *host.model, trainer, make_distortion_ ? make_distortion_(node) : nullptr,
+      fragments_, options_.initial, options_.rows_of ? std::optional(host.rows) : std::nullopt);
   host.directory = std::make_unique<Directory>(*this, seed + 1);
   host.store = std::make_unique<Store>(*this, host);
   host.rounds_store = std::make_unique<RoundsStore>(world_, host, options_.disk_time);
@@ -279,18 +279,21 @@ void ChainWorld::start(std::size_t node) {
   net::PeerCaller& out = *host.counting;
   host.caller = make_caller_ ? make_caller_(node, out, host.key) : nullptr;
   net::PeerCaller& caller = host.caller ? *host.caller : out;
+  rounds::TrainingOptions training = options_.training;
+  training.rows = host.rows;
   host.training = std::make_unique<rounds::TrainingRounds>(
       rounds::TrainingServices{host.key, caller, *host.directory, *host.executor, world_.clock(),
                                host.learners->by_row(), *host.rounds_store, *host.work, host.disk.spool,
                                host.counted, logger_, &pool_, options_.from_snapshot ? &steps_ : nullptr,
                                nullptr, options_.room ? options_.room(node) : nullptr},
-      options_.training, [this, node](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
+      training, [this, node](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         saw_anchor(node, round, row, anchor);
       });
   host.watched = std::make_unique<Watched>(*this, node, *host.training);
   chain::ChainOptions chain = options_.chain;
   chain.delegation = delegation(host);
   chain.voucher = host.voucher;
+  chain.rows = host.rows;
   host.chain = std::make_unique<chain::ChainNode>(
       chain::ChainServices{host.key, caller, *host.directory, *host.executor, world_.clock(), *host.store,
                            host.counted, &cache_, *host.watched, logger_},

@@ -1,4 +1,5 @@
 // The rounds' posts and pieces: every accepted value encodes to the same bytes. The first byte chooses the reader.
+#include "core/chain/attestation.h"
 #include "core/rounds/pieces.h"
 #include "core/rounds/round_posts.h"
 #include "tests/fuzz/chosen_reader.h"
@@ -24,11 +25,16 @@ void read_contribution(ByteSpan input) {
 }
 
 void read_post(std::uint8_t choice, ByteSpan input) {
-  switch (choice % 3) {
+  switch (choice % 4) {
     case 0: read_contribution(input); break;
     case 1: {
       const auto request = decode_piece_request(input);
       if (request.ok()) NS_CHECK(fuzz::same(encode_piece_request(*request), input));
+      break;
+    }
+    case 2: {
+      const auto attestation = chain::decode_attestation(input, most_rows);
+      if (attestation.ok()) NS_CHECK(fuzz::same(chain::encode_attestation(*attestation), input));
       break;
     }
     default: {

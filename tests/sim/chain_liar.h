@@ -23,6 +23,7 @@ enum class PostKind : std::uint8_t {
   Heartbeat = 8,
   Contribution = rounds::contribution_kind,
   Vector = rounds::vector_kind,
+  Attestation = rounds::attestation_kind,
 };
 
 // The fate of one post on its way out. One that does not leave gets no answer, as on a connection that

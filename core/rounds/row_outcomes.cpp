@@ -1,0 +1,87 @@
+#include "core/rounds/row_outcomes.h"
+
+#include <utility>
+
+namespace neuroshard::rounds {
+namespace {
+
+std::uint64_t round_of(const chain::ChainTip& tip) {
+  return tip.registry->round() + 1;
+}
+
+}  // namespace
+
+RowOutcomes::RowOutcomes(const chain::ChainRules& rules, chain::SignatureChecks& checks,
+                         const ClosedRows& computed, chain::RowSet held, IsLate is_late)
+    : rules_(rules),
+      computed_(computed),
+      held_(std::move(held)),
+      is_late_(std::move(is_late)),
+      attestations_(rules, checks) {}
+
+// Computed again after a restart, the results are the same: nothing of it needs to be on the disk.
+std::optional<chain::Attestation> RowOutcomes::attest(const chain::ChainTip& tip,
+                                                      const crypto::KeyPair& key) {
+  const auto position = tip.committee->position(crypto::node_id(key.public_key()));
+  if (!rules_.has_holders() || !position) return std::nullopt;
+  chain::Attestation attestation;
+  attestation.voter = tip.committee->members()[*position].number;
+  attestation.opening = tip.opening;
+  attestation.round = round_of(tip);
+  const std::vector<std::uint32_t> rows = rules_.rows_of(attestation.round);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!held_.has(rows[i]) || tip.registry->closed()->contributors[i].empty()) continue;
+    if (auto result = computed_.result(tip, i, rows[i])) attestation.rows.push_back(std::move(*result));
+  }
+  if (attestation.rows.size() <= attestations_.rows_of(attestation.voter)) return std::nullopt;
+  chain::sign_attestation(attestation, key, rules_.network);
+  attestations_.take(attestation, tip);
+  return attestation;
+}
+
+// Where a row's holders attest another result than this node computed, this node makes and votes for none.
+std::optional<chain::RowResult> RowOutcomes::outcome(const chain::ChainTip& tip, std::size_t row_index,
+                                                     std::uint32_t row) const {
+  auto own = held_.has(row) ? computed_.result(tip, row_index, row) : std::nullopt;
+  if (!rules_.has_holders()) return own;
+  if (tip.registry->closed()->contributors[row_index].empty()) return chain::carried_row(row);
+  auto attested = attestations_.result(row, tip, is_late_(row));
+  return own && attested && !(*own == *attested) ? chain::carried_row(row) : attested;
+}
+
+std::optional<chain::ResultSection> RowOutcomes::section(const chain::ChainTip& tip) const {
+  if (!tip.registry->closed()) return std::nullopt;
+  chain::ResultSection result;
+  result.round = round_of(tip);
+  const std::vector<std::uint32_t> rows = rules_.rows_of(result.round);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool late = is_late_(rows[i]);
+    if (auto made = outcome(tip, i, rows[i]))
+      result.rows.push_back(std::move(*made));
+    else if (late)
+      result.rows.push_back(chain::carried_row(rows[i]));
+    else
+      return std::nullopt;
+  }
+  return result;
+}
+
+RowOutcomes::Finding RowOutcomes::examine(const chain::ChainTip& tip, const chain::ResultSection& result,
+                                          bool binding) const {
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    const chain::RowResult& row = result.rows[i];
+    const bool late = is_late_(row.row);
+    const auto right = outcome(tip, i, row.row);
+    if (row.carried) {
+      if (!binding || (right && right->carried)) continue;
+      if (right) return Finding::Wrong;
+      if (!late) return Finding::Wait;
+    } else {
+      if (!right) return Finding::Wait;
+      if (!(*right == row)) return Finding::Wrong;
+    }
+  }
+  return Finding::Right;
+}
+
+}  // namespace neuroshard::rounds
