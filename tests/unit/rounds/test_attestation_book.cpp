@@ -1,4 +1,4 @@
-// What a node takes of others' attestations: the cheap checks come before the signature, and a voter has one voice.
+// A node checks others' attestations cheaply before it verifies a signature, and gives each voter one voice.
 #include <QtTest>
 
 #include "core/rounds/attestation_book.h"
