@@ -63,6 +63,7 @@ chain::Verdict TrainingRounds::on_vector(ByteSpan bytes) {
 }
 
 chain::Verdict TrainingRounds::on_attestation(ByteSpan bytes) {
+  if (!options_.chain.has_holders()) return chain::Verdict::Inadmissible;
   const auto attestation = chain::decode_attestation(bytes, options_.chain.rows);
   if (!attestation.ok()) return chain::Verdict::Malformed;
   const chain::Verdict verdict = outcomes_.take(*attestation, *tip_);
