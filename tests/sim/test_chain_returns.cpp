@@ -50,6 +50,7 @@ class TestChainReturns : public QObject {
   void a_restart_in_mid_round_hardly_delays_data();
   void a_restart_in_mid_round_hardly_delays();
   void two_that_restart_go_on_without_the_third();
+  void of_two_one_restarts_at_once();
 };
 
 void TestChainReturns::a_node_dies_at_each_kind_of_message_data() {
@@ -498,6 +499,36 @@ void TestChainReturns::two_that_restart_go_on_without_the_third() {
   qInfo("three rounds %.0f s after the third died", took);
   QVERIFY2(took < to_seconds(options.chain.rules.stall_after) + 90, "the stall time and a minute and a half");
   QCOMPARE(lab.world.seen().conflicts, 0u);
+}
+
+// Neither can close a round without the other. One of them dies at any time, eight times in all, and is back before
+// anybody misses it; a third one comes in the middle. Rounds are short, as those of small models, and in half of the
+// runs each closes one of two fragments.
+void TestChainReturns::of_two_one_restarts_at_once() {
+  for (std::uint64_t seed = 1; seed <= seeds(20); ++seed) {
+    Rng rng(seed);
+    auto options = lab_options(seed, 3);
+    options.founders = 2;
+    options.fragments = 1 + seed % 2;
+    options.trainer.step_time = std::chrono::milliseconds(200 + rng.below(3000)) / test::lab_inner_steps;
+    options.training.clock.most_grace = 3 * lab_second;
+    ChainLab lab(options, false);
+    lab.world.start(0);
+    lab.world.start(1);
+    QVERIFY2(lab.world.run_to_round(2, 20 * lab_round), lab.text("two rounds").c_str());
+    for (int deaths = 0; deaths < 8; ++deaths) {
+      lab.run_for(std::chrono::milliseconds(rng.below(8000)));
+      const std::size_t killed = rng.below(2);
+      lab.world.kill(killed);
+      lab.run_for(std::chrono::milliseconds(50 + rng.below(2000)));
+      lab.world.start(killed);
+      if (deaths == 3) lab.world.start(2);
+      const std::uint64_t round = lab.world.round(1 - killed);
+      QVERIFY2(lab.world.run_to_round(round + 2, 12 * lab_round), lab.text("they go on").c_str());
+    }
+    QCOMPARE(lab.world.seen().conflicts, 0u);
+    QCOMPARE(lab.world.seen().twice, 0u);
+  }
 }
 
 }  // namespace

@@ -153,9 +153,17 @@ class RoundsRun {
     for (const QString& name : names) {
       NodeProcess& node = *nodes_.value(name);
       qWarning().noquote() << name << (node.running() ? "runs" : "has ended") << node.errors_so_far()
-                           << QJsonDocument(rounds(name)).toJson(QJsonDocument::Compact) << crashes(name);
+                           << QJsonDocument(rounds(name)).toJson(QJsonDocument::Compact) << crashes(name)
+                           << log_tail(name);
     }
     return false;
+  }
+  QByteArray log_tail(const QString& name) const {
+    constexpr qint64 tail_bytes = 6'000;
+    QFile log(path(name) + "/logs/neuroshardd.log");
+    if (!log.open(QIODevice::ReadOnly)) return "no log";
+    log.seek(std::max<qint64>(0, log.size() - tail_bytes));
+    return log.readAll();
   }
   // The notes of its crashes.
   QByteArray crashes(const QString& name) const {
