@@ -1,6 +1,8 @@
 #include "core/chain/rights.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <limits>
 #include <set>
 #include <utility>
@@ -189,6 +191,22 @@ std::uint64_t most_row_tokens(const ChainRules& rules, const Registry& registry,
   constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   if (rounds > 0 && rules.most_tokens > most / rounds) return most;
   return rounds * rules.most_tokens;
+}
+
+std::optional<double> most_row_norm(const ChainRules& rules, const Registry& registry, std::uint32_t row,
+                                    std::uint64_t round) {
+  if (row >= registry.rows().size()) return std::nullopt;
+  const RowRecord& record = registry.rows()[row];
+  std::array<double, std::tuple_size_v<decltype(record.norm_bits)>> norms{};
+  for (std::size_t i = 0; i < norms.size(); ++i) {
+    if (record.norm_bits[i] == 0) return std::nullopt;
+    norms[i] = std::bit_cast<double>(record.norm_bits[i]);
+  }
+  std::sort(norms.begin(), norms.end());
+  const std::uint64_t rounds = round > record.changed_round ? round - record.changed_round : 0;
+  const std::uint64_t turns = std::max<std::uint64_t>(rounds / rules.fragments, 1);
+  return std::min(2 * norms[(norms.size() - 1) / 2] * static_cast<double>(turns),
+                  std::numeric_limits<double>::max());
 }
 
 std::vector<std::uint32_t> due_admissions(const ChainRules& rules, const Registry& registry) {

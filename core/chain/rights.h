@@ -46,6 +46,10 @@ Hash256 beacon_after(const Registry& registry, const Committee& committee, const
 // anchor last changed.
 std::uint64_t most_row_tokens(const ChainRules& rules, const Registry& registry, std::uint32_t row,
                               std::uint64_t round);
+// The norm that a delta for the row is clipped to where two to four contribute: twice the lower median of the row's last
+// eight certified norms, times the rounds since its anchor last changed. Nothing: there are not eight yet.
+std::optional<double> most_row_norm(const ChainRules& rules, const Registry& registry, std::uint32_t row,
+                                    std::uint64_t round);
 
 // Wallets that become voters in one round, at most.
 constexpr std::size_t most_admissions(std::size_t voters) {

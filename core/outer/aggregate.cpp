@@ -100,34 +100,28 @@ class Aggregation {
         }));
   }
 
-  // True: done. False: some are refused now, and a plan for the rest is needed.
+  // True: done. False: some are refused now, and a plan for the rest is needed. No value is written before all are
+  // judged.
   Expected<bool> step() {
     std::vector<std::size_t> rows;
     for (const std::size_t k : counted_) rows.push_back(order_[k]);
     const AggregationPasses passes(kernels_, rows_, std::move(rows));
 
     Gram gram;
-    scales_.assign(passes.rows(), 1.0f);
-    report_.median_norm = 0;
-    if (plan_.needs_distances() || plan_.choice.clip_to_median_norm) {
-      std::vector<double> squares(passes.rows());
-      if (plan_.needs_distances()) {
-        NS_ASSIGN_OR_RETURN(gram, passes.gram());
-        for (std::size_t i = 0; i < squares.size(); ++i) squares[i] = gram(i, i);
-      } else {
-        NS_ASSIGN_OR_RETURN(squares, passes.squares());
-      }
-      if (refuse_unreadable() || refuse_unless_finite(squares)) return false;
-      measure(squares);
+    std::vector<double> squares(passes.rows());
+    if (plan_.needs_distances()) {
+      NS_ASSIGN_OR_RETURN(gram, passes.gram());
+      for (std::size_t i = 0; i < squares.size(); ++i) squares[i] = gram(i, i);
+    } else {
+      NS_ASSIGN_OR_RETURN(squares, passes.squares());
     }
-    if (plan_.choice.clip_to_median_norm) clip();
+    if (refuse_unreadable() || refuse_unless_finite(squares)) return false;
+    measure(squares);
+    clip();
     NS_ASSIGN_OR_RETURN(const bool finite, run_rule(passes, gram));
-    if (refuse_unreadable()) return false;
-    if (finite) return true;
-    NS_ASSIGN_OR_RETURN(const std::vector<double> squares, passes.squares());
-    const bool refused = refuse_unless_finite(squares);
-    NS_CHECK(refused);
-    return false;
+    if (!finite || refuse_unreadable())
+      return make_error(ErrorCode::Corrupt, "a payload changed while it was aggregated");
+    return true;
   }
 
   bool refuse_unless_finite(const std::vector<double>& squares) {
@@ -166,9 +160,16 @@ class Aggregation {
   }
 
   void clip() {
+    scales_.assign(counted_.size(), 1.0f);
+    report_.clipped_to.reset();
+    if (plan_.choice.clip_to_median_norm)
+      report_.clipped_to = report_.median_norm;
+    else if (plan_.has_most_norm)
+      report_.clipped_to = options_.most_norm;
+    if (!report_.clipped_to) return;
     for (std::size_t i = 0; i < scales_.size(); ++i) {
-      if (judged(i).norm > report_.median_norm)
-        scales_[i] = static_cast<float>(report_.median_norm / judged(i).norm);
+      if (judged(i).norm > *report_.clipped_to)
+        scales_[i] = static_cast<float>(*report_.clipped_to / judged(i).norm);
       judged(i).clip_factor = scales_[i];
     }
   }
@@ -212,7 +213,7 @@ class Aggregation {
     return std::vector<double>(n, 1.0 / static_cast<double>(n));
   }
 
-  // False when a value is not finite, which only rules without a look at norms can still meet.
+  // False when a value is not finite.
   Expected<bool> run_rule(const AggregationPasses& passes, Gram& gram) {
     const std::size_t n = passes.rows();
     std::vector<std::uint32_t> left_out;

@@ -58,9 +58,12 @@ bool is_supported(InstructionSet set);  // by this processor and this build
 inline constexpr std::size_t max_contributions = 1024;  // of one call; a limit, not a setting
 
 struct AggregationOptions {
-  // None: by the number n of contributions that count: 1 the own delta; 2–4 the weighted mean without clip;
+  // None: by the number n of contributions that count: 1 the own delta; 2–4 the weighted mean with `most_norm`;
   // 5–7 clip and CC; from 8 on clip, NNM(f) and trimmed mean(f), or NNM and CC when the deltas are sparse.
   std::optional<RuleChoice> choice;
+  // Where two to four contributions count and `choice` is none: a longer delta is clipped to this norm. They are too few
+  // for a median of their own norms, so the caller takes it from earlier rounds. None: no clip.
+  std::optional<double> most_norm;
   // Deltas come from the top-k codec: most values are zero, so rules that vote coordinate by coordinate drift
   // to zero.
   bool sparse = false;
@@ -95,8 +98,8 @@ struct Judged {
   Refusal refusal = Refusal::None;
   std::uint64_t tokens = 0;  // as declared
   std::uint64_t weight = 0;  // tokens after the caps: 2 × the lower median declared, and most_tokens
-  double norm = 0;  // L2 norm before clipping; 0 when the rule that ran has no use for it, or when refused
-  float clip_factor = 1;  // what it was multiplied by: 1 = not clipped
+  double norm = 0;           // L2 norm before clipping; 0 when refused
+  float clip_factor = 1;     // what it was multiplied by: 1 = not clipped
   // Share in a result that is a weighted sum of deltas; of the coordinate rules the share after mixing, 1/n
   // without. 0: left out (refused, or not chosen by Krum).
   double share = 0;
@@ -106,19 +109,21 @@ struct AggregateReport {
   std::size_t counted = 0;  // contributions that count (n); 0: no step, and momentum must stay as it is
   std::size_t f = 0;        // Byzantine peers withstood by the rule that ran
   RuleChoice ran;
-  std::size_t trimmed = 0;       // values cut off at each end of a coordinate
-  bool too_few_to_vote = false;  // 2 to 4: no rule withstands a Byzantine peer
-  double median_norm = 0;        // lower median of the counted norms
-  std::vector<Judged> judged;    // in the order of ids, refused ones too
+  std::size_t trimmed = 0;           // values cut off at each end of a coordinate
+  bool too_few_to_vote = false;      // 2 to 4: no rule withstands a Byzantine peer
+  double median_norm = 0;            // lower median of the counted norms, before clipping
+  std::optional<double> clipped_to;  // the norm that longer deltas were clipped to
+  std::vector<Judged> judged;        // in the order of ids, refused ones too
 };
 
 // contributions: any order. most_tokens: what one contributor can have trained at most in this round, ≥ 1.
 // out: [P], P ≥ 1; may not overlap a delta. Its content after an error, or when nothing counts, means
 // nothing. Errors: InvalidArgument for 2f ≥ n, Krum or Multi-Krum with n < 2f + 3, options out of range, P =
 // 0 or more than max_contributions; Unsupported for an instruction set that the processor lacks. One bad
-// contribution is a refusal in the report, never an error. Cost: one pass over the deltas for the mean, two
-// for the rest (one of them O(n²) multiplications for NNM, Krum, CC and the geometric median); O(n²) memory
-// and blocks that fit the cache.  Threads: this one.
+// contribution is a refusal in the report, never an error. Cost: two passes over the deltas, one that measures
+// and one that writes (the first O(n²) multiplications for NNM, Krum, CC and the geometric median), and one
+// more to measure those that are left when a delta is refused; O(n²) memory and blocks that fit the cache.
+// Threads: this one.
 Expected<AggregateReport> aggregate(const AggregationOptions& options, Span<const Contribution> contributions,
                                     std::uint64_t most_tokens, Span<float> out);
 
@@ -132,8 +137,8 @@ struct EncodedContribution {
 // The same for payloads of one codec, without whole deltas in memory: each pass reads and decodes them again,
 // slice by slice, 256 KiB for a contribution. The result is what aggregate() makes of those that can be decoded;
 // the others are refused as Unreadable, and do not count as found Byzantine peers in options.f.
-// count: P. out: gets all values in order; when a contribution is refused late, all of them again, from the
-// first. Other errors: those of the payloads' sources (such a payload is not judged) and of `out`.
+// count: P. out: gets all values once, in order. Other errors: those of the payloads' sources (such a payload is not
+// judged), Corrupt for a payload that changes between the passes, and those of `out`.
 Expected<AggregateReport> aggregate_encoded(const AggregationOptions& options, const CodecOptions& codec,
                                             const std::vector<EncodedContribution>& contributions,
                                             std::uint64_t most_tokens, std::uint64_t count,

@@ -146,13 +146,14 @@ std::vector<std::vector<std::size_t>> deal_sub_groups(const Hash256& beacon, std
 }
 
 Expected<outer::AggregateReport> aggregate_row(const OuterRules& rules, const RowDraw& draw,
-                                               const std::vector<StepInput>& inputs,
-                                               std::uint64_t most_tokens, std::uint64_t values,
-                                               const outer::WriteValues& out, Spool& spool) {
+                                               const std::vector<StepInput>& inputs, const RowLimits& limits,
+                                               std::uint64_t values, const outer::WriteValues& out,
+                                               Spool& spool) {
   NS_CHECK(rules.group_members >= 2);
+  outer::AggregationOptions options = rules.aggregation;
+  options.most_norm = limits.most_norm;
   if (inputs.size() <= rules.group_members)
-    return outer::aggregate_encoded(rules.aggregation, rules.codec, encoded(inputs), most_tokens, values,
-                                    out);
+    return outer::aggregate_encoded(options, rules.codec, encoded(inputs), limits.most_tokens, values, out);
   const RowRoom room{values, spool};
   std::vector<net::NodeId> ids;
   for (const StepInput& input : inputs) ids.push_back(input.id);
@@ -165,8 +166,8 @@ Expected<outer::AggregateReport> aggregate_row(const OuterRules& rules, const Ro
     SubAggregate made;
     NS_ASSIGN_OR_RETURN(outer::AggregateReport report,
                         sub_aggregate(room, made, [&](const outer::WriteValues& to) {
-                          return outer::aggregate_encoded(rules.aggregation, rules.codec, encoded(part),
-                                                          most_tokens, values, to);
+                          return outer::aggregate_encoded(options, rules.codec, encoded(part),
+                                                          limits.most_tokens, values, to);
                         }));
     whole.counted += report.counted;
     whole.judged.insert(whole.judged.end(), report.judged.begin(), report.judged.end());
@@ -182,6 +183,7 @@ Expected<outer::AggregateReport> aggregate_row(const OuterRules& rules, const Ro
   NS_ASSIGN_OR_RETURN(const outer::AggregateReport top, combine(rules, level, values, out));
   whole.f = top.f;
   whole.ran = top.ran;
+  whole.clipped_to = top.clipped_to;
   whole.trimmed = top.trimmed;
   whole.median_norm = lower_median(std::move(norms));
   if (top.counted == 0) whole.counted = 0;

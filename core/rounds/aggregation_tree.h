@@ -27,8 +27,8 @@ std::vector<std::vector<std::size_t>> deal_sub_groups(const Hash256& beacon, std
 // the sub-groups'. spool: for the aggregates of sub-groups. Errors: those of outer::aggregate_encoded() and of
 // the spool.
 Expected<outer::AggregateReport> aggregate_row(const OuterRules& rules, const RowDraw& draw,
-                                               const std::vector<StepInput>& inputs,
-                                               std::uint64_t most_tokens, std::uint64_t values,
-                                               const outer::WriteValues& out, Spool& spool);
+                                               const std::vector<StepInput>& inputs, const RowLimits& limits,
+                                               std::uint64_t values, const outer::WriteValues& out,
+                                               Spool& spool);
 
 }  // namespace neuroshard::rounds

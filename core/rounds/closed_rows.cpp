@@ -75,7 +75,9 @@ void ClosedRows::compute(const chain::ChainTip& tip) {
     step.computing = true;
     step.payloads = inputs->payloads;
     states_.compute(
-        row, book_.round(), std::move(*inputs), chain::most_row_tokens(rules_, registry, row, book_.round()),
+        row, book_.round(), std::move(*inputs),
+        {chain::most_row_tokens(rules_, registry, row, book_.round()),
+         chain::most_row_norm(rules_, registry, row, book_.round())},
         registry.beacon(),
         [this, life = lifetime_.token(), row, round = book_.round()](const Expected<StepPtr>& made) {
           if (!life.alive() || round != book_.round()) return;

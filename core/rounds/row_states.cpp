@@ -120,7 +120,7 @@ void RowStates::fetch(std::uint32_t row, const chain::RowRecord& wanted,
       });
 }
 
-void RowStates::compute(std::uint32_t row, std::uint64_t round, RowInputs inputs, std::uint64_t most_tokens,
+void RowStates::compute(std::uint32_t row, std::uint64_t round, RowInputs inputs, const RowLimits& limits,
                         const Hash256& beacon, Computed done) {
   Row& own = rows_[row];
   const Hash256 key = key_of(row, round, beacon, inputs);
@@ -139,10 +139,10 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, RowInputs inputs
   const auto made = std::make_shared<std::optional<Expected<StepPtr>>>();  // the other thread's until the end
   services_.work.run(
       [made, key, inputs = std::move(inputs.work), rules = rules_, before = state(row),
-       identity = identity(row, round), most_tokens, draw = RowDraw{beacon, row}, &spool = services_.spool,
+       identity = identity(row, round), limits, draw = RowDraw{beacon, row}, &spool = services_.spool,
        &steps = services_.steps] {
         made->emplace(steps.make(
-            key, [&] { return make_step(rules, identity, *before, inputs, most_tokens, spool, draw); }));
+            key, [&] { return make_step(rules, identity, *before, inputs, limits, spool, draw); }));
       },
       [this, row, key, made, entry = entry, life = lifetime_.token()] {
         if (!life.alive()) return;

@@ -77,7 +77,7 @@ class RowStates {
 
   // The step of a round from the state held. beacon: after the close. Equal inputs are computed once; `done` later, once.
   using Computed = std::function<void(const Expected<StepPtr>& step)>;
-  void compute(std::uint32_t row, std::uint64_t round, RowInputs inputs, std::uint64_t most_tokens,
+  void compute(std::uint32_t row, std::uint64_t round, RowInputs inputs, const RowLimits& limits,
                const Hash256& beacon, Computed done);
   // Leaves and chunks of the states held. NotFound.
   Expected<Bytes> piece(const PieceRequest& request) const;

@@ -89,14 +89,14 @@ Expected<Anchor> stepped(const outer::OuterOptimizer& optimizer, const OuterStat
 
 Expected<StepPtr> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
                             const OuterState& before, const std::vector<StepInput>& inputs,
-                            std::uint64_t most_tokens, Spool& spool, const RowDraw& draw) {
+                            const RowLimits& limits, Spool& spool, const RowDraw& draw) {
   const std::uint64_t P = before.counts.weights;
   outer::AggregateReport report;
   Anchor after = std::make_shared<const OuterState>(before);
   if (!inputs.empty()) {
     NS_ASSIGN_OR_RETURN(const std::unique_ptr<SpoolItem> item, spool.create(P * sizeof(float)));
     NS_ASSIGN_OR_RETURN(report,
-                        aggregate_row(rules, draw, inputs, most_tokens, P, outer::write_to(*item, 0), spool));
+                        aggregate_row(rules, draw, inputs, limits, P, outer::write_to(*item, 0), spool));
     if (report.counted > 0) {
       NS_ASSIGN_OR_RETURN(const ByteSourcePtr aggregate, item->finish(P * sizeof(float)));
       const outer::OuterOptimizer optimizer{outer_learning_rate(rules, report.counted), rules.mu};

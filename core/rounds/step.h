@@ -61,6 +61,12 @@ struct StepInput {
   ByteSourcePtr payload;
 };
 
+// The most of one contributor, as the chain allows it in the round (core/chain/rights.h).
+struct RowLimits {
+  std::uint64_t most_tokens = 1;
+  std::optional<double> most_norm = std::nullopt;  // where two to four contribute
+};
+
 // Deals a row's contributors into sub-groups by the beacon after the close.
 struct RowDraw {
   Hash256 beacon{};
@@ -85,7 +91,7 @@ bool is_own_failure(const Error& error);
 // Errors: those of outer::aggregate, of the spool and of reading the inputs.  Threads: any.
 Expected<StepPtr> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
                             const OuterState& before, const std::vector<StepInput>& inputs,
-                            std::uint64_t most_tokens, Spool& spool, const RowDraw& draw = {});
+                            const RowLimits& limits, Spool& spool, const RowDraw& draw = {});
 
 // The state with its leaves and hash.  Errors: those of reading it.
 Expected<StepPtr> hashed_state(const outer::AnchorIdentity& identity, Anchor state);

@@ -24,9 +24,10 @@ std::string absence(const std::string& standing, const chain::ContributionEntry*
   return "late: too few members had its work when the round was closed";
 }
 
-std::string rule_text(const outer::RuleChoice& ran) {
+std::string rule_text(const outer::AggregateReport& step) {
+  const outer::RuleChoice& ran = step.ran;
   std::string text;
-  if (ran.clip_to_median_norm) text += "clip, ";
+  if (step.clipped_to) text += ran.clip_to_median_norm ? "clip, " : "clip by earlier rounds, ";
   if (ran.nearest_neighbour_mixing) text += "nearest-neighbour mixing, ";
   return text + std::string(to_string(ran.rule));
 }
@@ -97,7 +98,7 @@ std::optional<node::RoundEntry> RoundEntries::take(std::uint32_t row, std::uint6
   waiting_.erase(found);
   entry.fetched = step == nullptr;
   if (step == nullptr) return entry;
-  entry.rule = rule_text(step->ran);
+  entry.rule = rule_text(*step);
   entry.too_few_to_vote = step->too_few_to_vote;
   for (node::RoundMemberEntry& one : entry.who)
     if (one.contributed) judge(*step, one);

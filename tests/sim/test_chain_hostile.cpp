@@ -66,6 +66,9 @@ class TestChainHostile : public QObject {
   void late_contributions();
   void copied_payloads_never_count();
   void a_vector_that_no_block_can_have_holds_nothing_up();
+  void one_of_three_cannot_blow_up_the_model_data();
+  void one_of_three_cannot_blow_up_the_model();
+  void attestations_are_refused_where_nobody_needs_them();
 };
 
 void TestChainHostile::omission_by_leaders_data() {
@@ -335,6 +338,56 @@ void TestChainHostile::a_vector_that_no_block_can_have_holds_nothing_up() {
           (unsigned long long)seed, lied, (unsigned long long)rounds_made, clean);
     QVERIFY2(lied < 2 * clean, qPrintable(QString::number(lied)));
   }
+}
+
+void TestChainHostile::one_of_three_cannot_blow_up_the_model_data() {
+  QTest::addColumn<bool>("limited");
+  QTest::newRow("norms of earlier rounds") << true;
+  QTest::newRow("control: the plain mean") << false;
+}
+
+// Three contributors are too few for a robust rule. One of them trains for ten rounds as the others do, and then sends its delta a hundred times as
+// long in the wrong direction.
+void TestChainHostile::one_of_three_cannot_blow_up_the_model() {
+  QFETCH(const bool, limited);
+  constexpr std::uint64_t honest_rounds = 10, rounds = 24;
+  ChainWorldOptions options = brisk_options(1, 3);
+  if (!limited)
+    options.training.outer.aggregation.choice = outer::RuleChoice{outer::Rule::WeightedMean, false, false};
+  const auto distortion = [](std::size_t node) -> RoundTrainer::Distortion {
+    if (node != 2) return nullptr;
+    return [](std::uint64_t round, Span<float> delta, std::uint64_t*) {
+      for (float& value : delta) value *= round > honest_rounds ? -100.0f : 1.0f;
+    };
+  };
+  ChainWorld world(options, test::lab_model, distortion);
+  world.start_all();
+  const auto loss = [&] { return test::lab_task()->held_out_loss(world.newest_weights()); };
+  QVERIFY(world.run_to_round(honest_rounds, honest_rounds * lab_round));
+  const double before = loss();
+  QVERIFY(world.run_to_round(rounds, rounds * lab_round));
+  qInfo("loss %.3f before, %.3f after the attack", before, loss());
+  QCOMPARE(world.seen().rows_carried, 0u);
+  QCOMPARE(world.seen().contributors.at(rounds), std::size_t{3});
+  if (limited)
+    QVERIFY(loss() < before + 0.2);
+  else
+    QVERIFY(loss() > before + 1);
+}
+
+// All members hold all rows and compute them, so nobody takes another's word, nor keeps or verifies it.
+void TestChainHostile::attestations_are_refused_where_nobody_needs_them() {
+  ChainLab lab(lab_options(1, 2));
+  QVERIFY2(lab.world.run_to_round(2, 20 * lab_round), lab.text("two rounds").c_str());
+  const chain::ChainTip& tip = lab.world.chain(0).history()->tip();
+  chain::Attestation attestation;
+  attestation.voter = tip.registry->find(lab.world.id(1))->number;
+  attestation.opening = tip.opening;
+  attestation.round = tip.registry->round() + 1;
+  attestation.rows = {chain::carried_row(0)};
+  chain::sign_attestation(attestation, lab.world.key(1), lab.world.network_id());
+  const chain::RoundsPost post{rounds::attestation_kind, chain::encode_attestation(attestation)};
+  QCOMPARE(test::answer_to(lab, 0, 1, chain::encode_item(post)), chain::Verdict::Inadmissible);
 }
 
 }  // namespace

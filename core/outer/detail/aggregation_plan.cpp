@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace neuroshard::outer::detail {
 namespace {
+
+// With fewer contributions, one Byzantine contributor can move the median of their norms.
+constexpr std::size_t enough_for_median = 5;
 
 Error refuse(std::string message) {
   return make_error(ErrorCode::InvalidArgument, std::move(message));
@@ -14,7 +18,7 @@ Error refuse(std::string message) {
 
 RuleChoice choice_for(const AggregationOptions& options, std::size_t n) {
   if (options.choice) return *options.choice;
-  if (n <= 4) return {Rule::WeightedMean, false, false};
+  if (n < enough_for_median) return {Rule::WeightedMean, false, false};
   if (n <= 7) return {Rule::CenteredClipping, true, false};
   if (options.sparse) return {Rule::CenteredClipping, true, true};
   return {Rule::TrimmedMean, true, true};
@@ -36,6 +40,9 @@ Expected<void> check_aggregation(const AggregationOptions& options, std::size_t 
   if (options.centered_clipping_iterations == 0 || options.geometric_median_iterations == 0 ||
       options.centered_clipping_iterations > 1000 || options.geometric_median_iterations > 1000)
     return refuse("iterations of an aggregation rule go from 1 to 1000");
+  if (options.most_norm && !(*options.most_norm > 0 && std::isfinite(*options.most_norm)))
+    return refuse(
+        fmt::format("the largest norm of a delta must be a positive number, not {}", *options.most_norm));
   if (options.instruction_set && !is_supported(*options.instruction_set))
     return make_error(ErrorCode::Unsupported,
                       fmt::format("this processor has no {}", to_string(*options.instruction_set)));
@@ -56,6 +63,7 @@ Expected<Plan> plan_for(const AggregationOptions& options, std::size_t n, std::s
   }
   const bool none_byzantine = options.f && *options.f == 0;
   if (n == 1 || none_byzantine) return Plan{{Rule::WeightedMean, false, false}};
+  plan.has_most_norm = !options.choice && options.most_norm && n < enough_for_median;
   RuleChoice& choice = plan.choice;
   if (choice.rule == Rule::Krum && !options.f) plan.f = 1;
   if ((choice.rule == Rule::Krum || choice.rule == Rule::MultiKrum) && n < 2 * plan.f + 3)

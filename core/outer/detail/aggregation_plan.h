@@ -13,6 +13,7 @@ struct Plan {
   RuleChoice choice;
   std::size_t f = 0;
   std::size_t trimmed = 0;
+  bool has_most_norm = false;  // longer deltas are clipped to AggregationOptions::most_norm
 
   bool needs_distances() const {
     return choice.nearest_neighbour_mixing || choice.rule == Rule::Krum || choice.rule == Rule::MultiKrum ||

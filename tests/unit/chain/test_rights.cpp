@@ -1,6 +1,8 @@
 // The contributors of a row, the members that a close must name, and the wallets that become voters.
 #include <QtTest>
 
+#include <bit>
+#include <limits>
 #include <set>
 
 #include "tests/support/test_main.h"
@@ -53,6 +55,7 @@ class TestChainRights : public QObject {
   void a_wallet_qualifies_once_a_round();
   void payloads_that_nobody_has_do_not_count();
   void one_in_sixteen_is_admitted_a_round();
+  void norms_are_limited_by_the_last_eight();
 };
 
 void TestChainRights::a_payload_counts_when_most_units_have_it() {
@@ -391,6 +394,39 @@ void TestChainRights::one_in_sixteen_is_admitted_a_round() {
   for (std::size_t expected = 51; expected <= 54; expected += 3) {
     QVERIFY(chain.round_of(joined(founders, crowd)));
     QCOMPARE(chain.registry().voter_count(), expected);
+  }
+}
+
+// By eight certified norms, whatever their order; a row that was carried since may be as much longer.
+void TestChainRights::norms_are_limited_by_the_last_eight() {
+  for (const std::uint32_t fragments : {1u, 2u}) {
+    ChainRules rules = small_rules(VotersMode::Invited, 2);
+    rules.fragments = fragments;
+    ChainFixture chain(rules);
+    const auto nodes = chain.add_nodes(3);
+    QVERIFY(chain.begin(nodes).ok());
+    const auto most = [&](std::uint64_t round) {
+      return most_row_norm(chain.rules(), chain.registry(), 1, round);
+    };
+    const auto round_with = [&](double norm) {
+      BlockBody closing, result;
+      closing.close = chain.close(works_of(nodes));
+      QVERIFY(chain.append(closing).ok());
+      result.result = chain.result(std::bit_cast<std::uint64_t>(norm));
+      QVERIFY(chain.append(result).ok());
+    };
+    // The first one is forgotten.
+    for (const double norm : {1e9, 5.0, 1e30, 3.0, 0.25, 7.0, 1e-30, 4.0, 6.0}) {
+      QVERIFY(!most(chain.registry().round() + 1) || norm == 6.0);
+      for (std::uint32_t i = 0; i < fragments; ++i) round_with(norm);
+    }
+    const std::uint64_t changed = chain.registry().rows()[1].changed_round;
+    QCOMPARE(most(changed + fragments), std::optional(2 * 4.0));
+    QCOMPARE(most(changed + 3 * fragments), std::optional(3 * 2 * 4.0));
+    QCOMPARE(most(changed), std::optional(2 * 4.0));
+    QVERIFY(!most_row_norm(chain.rules(), chain.registry(), 2, changed));  // no such row
+    for (std::uint32_t i = 0; i < 8 * fragments; ++i) round_with(std::numeric_limits<double>::max());
+    QCOMPARE(most(chain.registry().round() + fragments), std::optional(std::numeric_limits<double>::max()));
   }
 }
 

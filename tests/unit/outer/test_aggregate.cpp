@@ -410,6 +410,51 @@ class TestAggregate : public QObject {
     for (const float value : out) QVERIFY(std::abs(value) < 0.02f);
   }
 
+  // Two to four contributors are too few for a robust rule. The norms of earlier rounds bound each of them.
+  void few_are_clipped_to_the_norm_of_earlier_rounds() {
+    for (std::size_t n = 1; n <= 6; ++n) {
+      Deltas deltas(n, 300, 11);
+      for (float& value : deltas.rows[n - 1]) value *= -1000.0f;
+      std::vector<double> tokens, norms;
+      for (std::size_t i = 0; i < n; ++i) {
+        tokens.push_back(static_cast<double>(deltas.contributions[i].tokens));
+        double square = 0;
+        for (const float value : deltas.rows[i]) square += double{value} * double{value};
+        norms.push_back(std::sqrt(square));
+      }
+      AggregationOptions options;
+      options.most_norm = 2 * norms[0];
+      AggregateReport report;
+      const std::vector<float> out = result_of(options, deltas.contributions, 300, &report);
+      std::sort(norms.begin(), norms.end());
+      QVERIFY(std::abs(report.median_norm / norms[(n - 1) / 2] - 1) < 1e-12);
+      const bool few = n >= 2 && n <= 4;
+      QCOMPARE(report.clipped_to == options.most_norm, few);
+      if (!few) continue;
+      for (const Judged& judged : report.judged)
+        QVERIFY(judged.norm * double{judged.clip_factor} <= *options.most_norm * (1 + 1e-6));
+      QCOMPARE(report.judged[0].clip_factor, 1.0f);
+      auto clipped = deltas.as_oracle();
+      for (double& value : clipped[n - 1]) value *= double{report.judged[n - 1].clip_factor};
+      const oracle::Vector expected = oracle::mean(clipped, tokens);
+      for (std::size_t c = 0; c < out.size(); ++c)
+        QVERIFY(std::abs(out[c] - expected[c]) <= 1e-6 * (std::abs(expected[c]) + 1e-6));
+      // A rule that the profile names has no such clip, nor has the mean of f = 0.
+      for (const AggregationOptions& other :
+           {with(Rule::WeightedMean, false, false), with(Rule::WeightedMean, false, false, 0)}) {
+        AggregationOptions named = other;
+        named.most_norm = options.most_norm;
+        result_of(named, deltas.contributions, 300, &report);
+        QVERIFY(!report.clipped_to && report.judged[n - 1].clip_factor == 1.0f);
+      }
+    }
+    for (const double bad : {0.0, -1.0, double{NAN}, double{std::numeric_limits<float>::infinity()}}) {
+      AggregationOptions options;
+      options.most_norm = bad;
+      QVERIFY(is_error(options, Deltas(3, 20, 1)));
+    }
+  }
+
   // Copies and zeros: distances of nothing, ties, a median of zero.
   void degenerate_sets_stay_finite() {
     Deltas deltas(9, 33, 8);

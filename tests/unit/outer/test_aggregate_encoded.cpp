@@ -16,17 +16,18 @@ namespace {
 
 constexpr std::size_t several_slices = 2 * 65536 + 5 * 4096 + 37;
 
-// Fails after some good reads, and knows the largest.
+// Fails after some good reads, or reads from another source after some; knows the largest.
 struct Troubled final : ByteSource {
   explicit Troubled(ByteSourcePtr source) : whole(std::move(source)) {}
   std::uint64_t size() const override { return whole->size(); }
   Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const override {
     if (reads++ >= good) return make_error(code, "the disk is gone");
     largest = std::max(largest, target.size());
-    return whole->read_at(offset, target);
+    return (reads > changes_after ? later : whole)->read_at(offset, target);
   }
 
-  ByteSourcePtr whole;
+  ByteSourcePtr whole, later;
+  std::size_t changes_after = std::numeric_limits<std::size_t>::max();
   std::size_t good = std::numeric_limits<std::size_t>::max();
   ErrorCode code = ErrorCode::Io;
   mutable std::size_t reads = 0, largest = 0;
@@ -69,7 +70,7 @@ struct Outcome {
   std::size_t starts = 0;  // how often the values came from the first on
 };
 
-// Takes all values in order, possibly several times.
+// Takes all values in order.
 WriteValues write_in_order(Outcome& outcome) {
   return [&outcome, next = std::size_t{0}](std::uint64_t first,
                                            Span<const float> values) mutable -> Expected<void> {
@@ -207,18 +208,35 @@ class TestAggregateEncoded : public QObject {
     }
   }
 
-  // The mean needs no look at the deltas before it writes: who is refused at the end has taken part.
-  void after_a_late_refusal_all_values_come_again() {
+  // Also of one whose payload turns out to be damaged at its end, and by the rule that looks at no norm.
+  void the_refused_take_no_part_and_all_values_come_once() {
     Round round(Codec::Int8, 4, several_slices);
     AggregationOptions options;
     options.choice = RuleChoice{Rule::WeightedMean, false, false};
-    QCOMPARE(of_encoded(options, round).starts, std::size_t{1});
     round.spoil_the_end(2);
     round.aim();
     const Outcome outcome = of_encoded(options, round);
-    QCOMPARE(outcome.starts, std::size_t{2});
+    QCOMPARE(outcome.starts, std::size_t{1});
     QCOMPARE(outcome.report.counted, std::size_t{3});
     QVERIFY(same(outcome, of_decoded(options, round)));
+  }
+
+  void a_payload_that_changes_between_the_passes_is_an_error() {
+    Round round(Codec::Int8, 3, several_slices);
+    const auto counted = std::make_shared<Troubled>(round.encoded[1].payload);
+    round.encoded[1].payload = counted;
+    QCOMPARE(of_encoded({}, round).report.counted, std::size_t{3});
+    Bytes other = round.payloads[1];
+    other[other.size() / 2] ^= 1;
+    counted->later = in_memory(other);
+    counted->changes_after = counted->reads / 2;
+    counted->reads = 0;
+    Outcome none{std::vector<float>(round.values), {}};
+    const auto report =
+        aggregate_encoded({}, round.codec, round.encoded, 1'000'000, round.values, write_in_order(none));
+    QVERIFY(!report.ok());
+    QCOMPARE(report.error().code, ErrorCode::Corrupt);
+    QVERIFY2(report.error().message.find("changed") != std::string::npos, report.error().message.c_str());
   }
 
   // At any of its reads, by any code: also by the one that a damaged payload has.

@@ -40,7 +40,7 @@ Expected<outer::AggregateReport> tree_of(const OuterRules& rules, const RowDraw&
                                          const std::vector<StepInput>& inputs, std::uint64_t most_tokens,
                                          std::vector<float>& out) {
   MemorySpool spool;
-  return aggregate_row(rules, draw, inputs, most_tokens, out.size(), into(out), spool);
+  return aggregate_row(rules, draw, inputs, {most_tokens}, out.size(), into(out), spool);
 }
 Expected<outer::AggregateReport> at_once(const OuterRules& rules, const std::vector<StepInput>& inputs,
                                          std::uint64_t most_tokens, std::vector<float>& out) {

@@ -101,7 +101,7 @@ class TestRoundCost : public QObject {
     QVERIFY(local->write_at(0, Bytes(P * sizeof(float))).ok());
     const Anchor before = state_in_memory(std::vector<float>(P, 1.0f), std::vector<float>(P, 0.0f));
     const auto step =
-        make_step(rules, anchor_identity(Hash256{1}, rules, 0, 2), *before, inputs, 100'000, spool);
+        make_step(rules, anchor_identity(Hash256{1}, rules, 0, 2), *before, inputs, {100'000}, spool);
     QVERIFY2(step.ok(), step.ok() ? "" : step.error().describe().c_str());
     QVERIFY((*step)->report->counted > 0);
     const std::uint64_t said = round_cost(shape).temporary;
