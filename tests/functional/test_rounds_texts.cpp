@@ -2,6 +2,8 @@
 // all train together, and nobody's text leaves the computer.
 #include <QDirIterator>
 #include <QTest>
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -12,27 +14,37 @@ using namespace neuroshard::test;  // NOLINT
 
 namespace {
 
-// The word as the token files have it (int64), as a training node has it in its memory (int32), and as text.
-std::vector<QByteArray> forms_of(const QByteArray& word) {
-  QByteArray wide, narrow;
-  for (const char letter : word) {
-    narrow += static_cast<char>(letter + 10) + QByteArray(3, '\0');
-    wide += static_cast<char>(letter + 10) + QByteArray(7, '\0');
-  }
-  return {word, narrow, wide};
+// The word as tokens of so many bytes each: token files have int64, a training node's memory has int32.
+QByteArray tokens_of(const QByteArray& word, int token_bytes) {
+  QByteArray tokens;
+  for (const char letter : word) tokens += static_cast<char>(letter + 10) + QByteArray(token_bytes - 1, '\0');
+  return tokens;
 }
 
-// The people whose planted words are in these bytes.
-QSet<QString> people_in(const QByteArray& bytes) {
+// The people whose planted words are in these bytes as tokens. A search for the tokens themselves takes minutes in pages of
+// zeros, so this looks for a first token that may be a letter's.
+QSet<QString> people_in_tokens(const QByteArray& bytes) {
+  constexpr std::uint32_t first = 'A' + 10, letters = 26;
+  QMap<QString, std::array<QByteArray, 2>> forms;
+  for (auto at = planted.begin(); at != planted.end(); ++at)
+    forms[at.key()] = {tokens_of(at.value(), 4), tokens_of(at.value(), 8)};
   QSet<QString> found;
-  const auto has = [&bytes](const QByteArray& form) {
-    return memmem(bytes.constData(), static_cast<std::size_t>(bytes.size()), form.constData(),
-                  static_cast<std::size_t>(form.size())) != nullptr;
-  };
-  for (auto at = planted.begin(); at != planted.end(); ++at) {
-    const std::vector<QByteArray> forms = forms_of(at.value());
-    if (std::any_of(forms.begin(), forms.end(), has)) found.insert(at.key());
+  for (qsizetype at = 0; at + 4 <= bytes.size(); ++at) {
+    std::uint32_t token = 0;
+    std::memcpy(&token, bytes.constData() + at, sizeof token);
+    if (token - first >= letters) continue;
+    for (auto person = forms.begin(); person != forms.end(); ++person)
+      for (const QByteArray& form : *person)
+        if (QByteArrayView(bytes).sliced(at).startsWith(form)) found.insert(person.key());
   }
+  return found;
+}
+
+// The people whose planted words are in these bytes, as text or as tokens.
+QSet<QString> people_in(const QByteArray& bytes) {
+  QSet<QString> found = people_in_tokens(bytes);
+  for (auto at = planted.begin(); at != planted.end(); ++at)
+    if (bytes.contains(at.value())) found.insert(at.key());
   return found;
 }
 
@@ -118,14 +130,15 @@ void TestRoundsTexts::friends_follow_an_invitation() {
   }
   QVERIFY(run_->together(names_));
   for (const QString& name : names_) QCOMPARE(tokenizer_of(*run_, name), tokenizer_of(*run_, founder));
-  QMap<QString, double> first;
-  for (const QString& name : names_) QTRY_VERIFY((first[name] = held_out_loss(name)) > 0);
   QVERIFY(run_->together(names_, run_->round(founder) + 3));
   check_that_texts_stay();
+  // The model that all train together knows each person's text.
+  const double of_no_model = std::log(300.0);
   for (const QString& name : names_) {
-    const double last = held_out_loss(name);
-    qInfo().noquote() << name << "held-out loss" << first[name] << "->" << last;
-    QVERIFY2(last < first[name] - 0.05, qPrintable(name));
+    QTRY_VERIFY_WITH_TIMEOUT(held_out_loss(name) > 0, RoundsRun::patience_ms);
+    const double loss = held_out_loss(name);
+    qInfo().noquote() << name << "held-out loss" << loss;
+    QVERIFY2(loss < of_no_model - 2, qPrintable(name));
   }
 }
 
