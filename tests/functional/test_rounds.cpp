@@ -26,6 +26,7 @@ class TestRounds : public QObject {
 };
 
 void TestRounds::initTestCase() {
+  run_.founder = "a";
   const QByteArray trouble = run_.make("together", "200");
   QVERIFY2(trouble.isEmpty(), trouble.constData());
 }

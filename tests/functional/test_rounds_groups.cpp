@@ -23,6 +23,7 @@ class TestRoundsGroups : public QObject {
 };
 
 void TestRoundsGroups::initTestCase() {
+  run_.founder = "a";
   const QByteArray trouble = run_.make("groups", "100", {"--group-members", "3"});
   QVERIFY2(trouble.isEmpty(), trouble.constData());
 }

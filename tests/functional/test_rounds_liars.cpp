@@ -47,6 +47,7 @@ class TestRoundsLiars : public QObject {
 };
 
 void TestRoundsLiars::four_learn() {
+  run_.founder = "a";
   QCOMPARE(run_.make("liars", "100"), QByteArray());
   QCOMPARE(run_.start_all(honest_), QByteArray());
   clean_loss_ = loss_after_rounds(honest_, measured_rounds);

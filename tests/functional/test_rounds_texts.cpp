@@ -111,21 +111,15 @@ void TestRoundsTexts::check_that_texts_stay() {
 }
 
 void TestRoundsTexts::friends_follow_an_invitation() {
-  const QString founder = names_[2];  // not the first one by chance
-  const ProcessResult wallet = run_node({"wallet", "create", "--data-dir", run_->path(founder)});
-  QVERIFY2(wallet.ok(), wallet.text().constData());
-  QCOMPARE(run_->make("family", "30",
-                      {"--voters", "invited", "--founder", "mine", "--data-dir", run_->path(founder),
-                       "--block-time-s", "1", "--admission-contributions", "2"}),
+  const QString founder = run_->founder = names_[2];  // not the first one by chance
+  QCOMPARE(run_->make("family", "30", {"--block-time-s", "1", "--admission-contributions", "2"}),
            QByteArray());
   QCOMPARE(write_texts(*run_), QByteArray());
   QCOMPARE(run_->start(founder, founder + ".txt"), QByteArray());
   QTRY_VERIFY_WITH_TIMEOUT(run_->round(founder) >= 1, RoundsRun::patience_ms);
   for (const QString& name : names_) {
     if (name == founder) continue;
-    const ProcessResult made =
-        run_node(QStringList{"network", "invite", "--json", "--data-dir", run_->path(founder)});
-    run_->launch_invited(name, json_lines(made.out).value(0)["link"].toString(), name + ".txt");
+    run_->launch(name, name + ".txt");
     QCOMPARE(run_->joined(name), QByteArray());
   }
   QVERIFY(run_->together(names_));

@@ -32,6 +32,10 @@ class RoundsRun {
   bool solo = false;
   // The whole shape in words of `network create`, instead of either; set before make().
   QStringList model;
+  // The node whose wallet is the network's founder; set before make(). It starts first, and the others come by its
+  // invitations, with a vote. Empty: whoever starts makes the network, and everybody asks around for some seconds before
+  // it takes part.
+  QString founder;
   // Where nodes listen. At another address than this one nobody dials them: the tracker sees 127.0.0.1.
   QString address = "127.0.0.1";
   QString tracker_address = "127.0.0.1";  // set before make()
@@ -44,7 +48,13 @@ class RoundsRun {
   QByteArray make(const QString& network, const QString& inner_steps, const QStringList& more = {}) {
     if (!folder_.isValid()) return "no folder for the test";
     if (!write_text("text", made_up_text(7, 60'000))) return "no room for the text";
-    const ProcessResult made = create(network, inner_steps, more);
+    QStringList words = more;
+    if (!founder.isEmpty()) {
+      const ProcessResult wallet = run_node({"wallet", "create", "--data-dir", path(founder)});
+      if (!wallet.ok()) return wallet.text();
+      words += {"--voters", "invited", "--founder", "mine", "--data-dir", path(founder)};
+    }
+    const ProcessResult made = create(network, inner_steps, words);
     if (!made.ok()) return made.text();
     tracker_ = std::make_unique<NodeProcess>(QStringList{
         "tracker", "--json", "--profile", profile(), "--address", tracker_address, "--port", "0", "--lan"});
@@ -81,11 +91,18 @@ class RoundsRun {
   // attack: an honest node has none; else what lying_node takes before the node's own words, and it is that
   // program that is started.
   void launch(const QString& name, const QString& text = "text", const QStringList& liar = {}) {
+    const bool is_guest = !founder.isEmpty() && name != founder && !nodes_.contains(name);
     const QStringList words =
-        run_words(name, text) + QStringList{"--profile", profile(), "--tracker", tracker_at_};
+        run_words(name, text) + (is_guest ? QStringList{"--join", invitation(), "--yes"}
+                                          : QStringList{"--profile", profile(), "--tracker", tracker_at_});
     const QString program = liar.isEmpty() ? node_program() : program_named("lying_node");
     spaces_[name] = name_space;
     nodes_[name] = start_in(name_space, program, liar + words);
+  }
+  // A link of the founder's.
+  QString invitation() const {
+    const ProcessResult made = run_node({"network", "invite", "--json", "--data-dir", path(founder)});
+    return json_lines(made.out).value(0)["link"].toString();
   }
   // A node that knows the network from the link only.
   void launch_invited(const QString& name, const QString& link, const QString& text = "text") {
