@@ -62,6 +62,7 @@ class TestRoundsDisk : public QObject {
 
 void TestRoundsDisk::a_round_is_described_before_joining() {
   run_.hidden = "64";
+  run_.founder = "free";
   QCOMPARE(run_.make("disk", "2", {"--block-time-s", "1", "--stall-after-s", "10"}), QByteArray());
   const ProcessResult shown = run_node({"network", "show", run_.profile(), "--json"});
   const QJsonObject profile = json_lines(shown.out).value(0);

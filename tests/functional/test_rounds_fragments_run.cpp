@@ -21,6 +21,7 @@ class TestRoundsFragmentsRun : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
+    run_.founder = "a";
     const QByteArray trouble = run_.make("halves", "120", {"--sync", "fragments=2"});
     QVERIFY2(trouble.isEmpty(), trouble.constData());
   }

@@ -1,6 +1,6 @@
 // Real processes of one network. Four honest nodes learn. Then a fifth contributes ten times the opposite: the
-// rule clips it, everybody can see that, and the others keep what they have learned. Four contributors, a liar among
-// them, are too few for a robust rule; the norms of earlier rounds bound it there. test_chain_hostile has the control.
+// rule clips it, everybody can see that, and the others keep what they have learned. Four contributors, one of them
+// Byzantine, are too few for a robust rule; the norms of earlier rounds bound it there. test_chain_hostile has the control.
 #include <QJsonArray>
 #include <QTest>
 
@@ -27,8 +27,8 @@ class TestRoundsLiars : public QObject {
   void among_four_earlier_norms_bound_it();
 
  private:
-  // Of each round with so many contributors that node a aggregated: the liar's note and share, and the least share of
-  // an honest one.
+  // Of each round with so many contributors that node a aggregated: the note and the share of the Byzantine node, and
+  // the least share of an honest one.
   struct Judgement {
     QString note;
     double liar = 1, least_honest = 1;

@@ -21,6 +21,7 @@ void TestRoundsMemory::a_node_in_rounds_stays_within_its_limit() {
   // Few weights and long sequences: the micro-batch decides how much memory the node takes.
   run_.model = {"--layers",  "2", "--hidden",   "64",  "--head-dim",     "16",   "--vocab", "300",
                 "--experts", "2", "--sequence", "512", "--batch-tokens", "32768"};
+  run_.founder = "free";
   QCOMPARE(run_.make("memory", "1"), QByteArray());
   run_.node_words = {"--max-micro-batch", "64", "--precision", "fp32"};
   QCOMPARE(run_.start("free"), QByteArray());

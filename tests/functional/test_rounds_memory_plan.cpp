@@ -29,6 +29,7 @@ void TestRoundsMemoryPlan::the_plan_expects_the_peak_of_a_node_in_rounds() {
       "--layers",       "6",   "--hidden",  "512", "--head-dim",          "32", "--vocab",       "1024",
       "--sequence",     "128", "--experts", "1",   "--experts-per-token", "1",  "--ffn-percent", "300",
       "--batch-tokens", "128"};
+  run_.founder = "a";
   QCOMPARE(run_.make("plan", "4"), QByteArray());
   run_.node_words = {"--max-micro-batch", "1", "--precision", "fp32"};
   QCOMPARE(run_.start("a"), QByteArray());

@@ -14,6 +14,7 @@ class TestRoundsOverlap : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
+    run_.founder = "a";
     const QByteArray trouble = run_.make("overlap", "200", {"--sync", "delayed-1", "--codec", "topk"});
     QVERIFY2(trouble.isEmpty(), trouble.constData());
   }

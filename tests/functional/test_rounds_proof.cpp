@@ -26,6 +26,7 @@ class TestRoundsProof : public QObject {
 };
 
 void TestRoundsProof::who_signs_two_payloads_is_banned_by_all() {
+  run_.founder = honest_.first();
   QCOMPARE(run_.make("proof", "20"), QByteArray());
   QCOMPARE(run_.start_all(honest_), QByteArray());
   QVERIFY(run_.together(honest_));

@@ -34,6 +34,7 @@ class TestRoundsSlowLine : public QObject {
 
 void TestRoundsSlowLine::a_limit_that_the_rounds_exceed_is_told() {
   run_.hidden = "64";
+  run_.founder = "a";
   QCOMPARE(run_.make("slow-line", "40"), QByteArray());
   QCOMPARE(run_.start("a"), QByteArray());
   QTRY_VERIFY_WITH_TIMEOUT(run_.round("a") >= 1, RoundsRun::patience_ms);
