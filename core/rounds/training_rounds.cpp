@@ -171,8 +171,15 @@ void TrainingRounds::train_on_alone(MonotonicTime now) {
   if (provisional_ || !closing_at_ || now - *closing_at_ < options_.provisional_after) return;
   if (now - moved_at_ < clock_.grace()) return;  // over slow lines it takes so long until all is here
   provisional_ = true;
+  const RoundCounts seen = counts();
   services_.logger.info(
-      "rounds", fmt::format("round {}: no result in sight; this node trains on by itself", book_.round()));
+      "rounds",
+      fmt::format("round {}: no result in sight, so this node trains on by itself. {} of {} units have "
+                  "contributed, {} of {} contributions are whole; vectors of {} units are here; this "
+                  "node has {} a vector; the round is {}",
+                  book_.round(), seen.contributed_units, seen.active_units, seen.complete, seen.contributions,
+                  vectors_.units(*tip_->committee), vector_signed_ ? "signed" : "not signed",
+                  tip_->registry->closed() ? "closed" : "open"));
   own_.go_on();
 }
 
