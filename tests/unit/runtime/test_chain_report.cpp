@@ -82,6 +82,7 @@ class TestChainReport : public QObject {
   void keys_that_only_registered_are_no_members();
   void a_key_that_only_registered_is_a_stranger();
   void the_step_gives_shares_and_what_was_left_out();
+  void the_rule_says_what_clipped();
   void an_entry_is_handed_out_once();
   void the_chain_is_in_the_view();
   void a_person_is_needed_since();
@@ -151,6 +152,7 @@ void TestChainReport::the_step_gives_shares_and_what_was_left_out() {
   rounds.round();
   outer::AggregateReport step;
   step.ran = {outer::Rule::CenteredClipping, true, false};
+  step.clipped_to = 2.0;
   outer::Judged clipped, refused;
   clipped.id = rounds.id(rounds.founders[0]);
   clipped.share = 0.7;
@@ -164,6 +166,21 @@ void TestChainReport::the_step_gives_shares_and_what_was_left_out() {
   QCOMPARE(*rounds.of(*entry, rounds.founders[0]).share, 0.7);
   QCOMPARE(rounds.of(*entry, rounds.founders[0]).note, std::string("clipped to 25 %"));
   QVERIFY(rounds.of(*entry, rounds.founders[1]).note.find("left out: ") == 0);
+}
+
+void TestChainReport::the_rule_says_what_clipped() {
+  Rounds rounds;
+  const auto rule_of = [&](std::uint64_t round, const outer::AggregateReport& step) {
+    rounds.round();
+    return rounds.entries.take(0, round, &step)->rule;
+  };
+  outer::AggregateReport step;
+  step.ran = {outer::Rule::WeightedMean, false, false};
+  QCOMPARE(rule_of(1, step), std::string("weighted-mean"));
+  step.clipped_to = 2.0;
+  QCOMPARE(rule_of(2, step), std::string("clip by earlier rounds, weighted-mean"));
+  step.ran = {outer::Rule::TrimmedMean, true, true};
+  QCOMPARE(rule_of(3, step), std::string("clip, nearest-neighbour mixing, trimmed-mean"));
 }
 
 void TestChainReport::an_entry_is_handed_out_once() {
