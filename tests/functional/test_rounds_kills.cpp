@@ -224,9 +224,7 @@ void TestRoundsKills::all_have_one_history() {
 
 // A kill loses each round that closes without the work of the killed node after its process can train again, until
 // a round has its work. Rounds that close before cannot have it. Not counted are kills while the network is cut, or
-// shortly before, and that with the lost disk. One kill may cost two: the round of its death, and the one that the node
-// finds in progress when it is back, in which it signs nothing (core/chain/restart_watch.h). So the limit for two kills
-// is by kill, and that for many is their mean.
+// shortly before, and that with the lost disk.
 void TestRoundsKills::a_kill_costs_at_most_one_round() {
   int lost = 0, absent = 0, worst = 0, counted = 0;
   for (qsizetype i = 0; i < kills_.size(); ++i) {
@@ -246,7 +244,7 @@ void TestRoundsKills::a_kill_costs_at_most_one_round() {
       "without a result %.1f s",
       lost, counted, worst, absent, static_cast<double>(ledger_.longest_pause(begun_ms_, now_ms())) / 1000);
   QVERIFY2(full_ ? counted > 0 : counted == 2, QByteArray::number(counted).constData());
-  QVERIFY2(full_ ? lost <= counted : worst <= 2, QByteArray::number(lost).constData());
+  QVERIFY2(lost <= counted, QByteArray::number(lost).constData());
 }
 
 // A node cannot have certified more work than it has done.
