@@ -47,7 +47,8 @@ Hash256 beacon_after(const Registry& registry, const Committee& committee, const
 std::uint64_t most_row_tokens(const ChainRules& rules, const Registry& registry, std::uint32_t row,
                               std::uint64_t round);
 // The norm that a delta for the row is clipped to where two to four contribute: twice the lower median of the row's last
-// eight certified norms, times the rounds since its anchor last changed. Nothing: there are not eight yet.
+// eight certified norms, times the turns of the row since its anchor last changed: rounds, or with fragments those that
+// close the row. Nothing: there are not eight norms yet, or no such row.
 std::optional<double> most_row_norm(const ChainRules& rules, const Registry& registry, std::uint32_t row,
                                     std::uint64_t round);
 

@@ -208,7 +208,7 @@ class TestAggregateEncoded : public QObject {
     }
   }
 
-  // Also of one whose payload turns out to be damaged at its end, and by the rule that looks at no norm.
+  // A payload that turns out to be damaged at its end is known before the first value, also by a rule without a clip.
   void the_refused_take_no_part_and_all_values_come_once() {
     Round round(Codec::Int8, 4, several_slices);
     AggregationOptions options;
