@@ -85,9 +85,10 @@ void Outbox::again(const net::NodeId& to) {
   const MonotonicTime now = clock_.monotonic_now();
   for (auto& [key, item] : items_) {
     const auto taken = item->taken.find(to);
-    if (taken == item->taken.end() || now - taken->second < options_.first_pause) continue;
+    if (taken == item->taken.end()) continue;
+    // Once in a first pause, however often it says that it was restarted.
+    item->to[to] = {std::max(now, taken->second + options_.first_pause), options_.first_pause, now};
     item->taken.erase(taken);
-    item->to[to] = {now, options_.first_pause, now};
   }
   pump();
 }

@@ -29,7 +29,8 @@ void RestartGuard::begin() {
 }
 
 void RestartGuard::on_block(const ChainTip& tip) {
-  watch_.on_block(tip.height(), tip.registry->round(), services_.clock.monotonic_now());
+  watch_.on_block(tip.height(), services_.clock.monotonic_now());
+  told_.clear();  // they were asked about another height
 }
 
 bool RestartGuard::tick(const ChainTip& tip) {
@@ -98,15 +99,16 @@ RestartGuard::Told RestartGuard::on_status(const net::NodeId& from, const ChainS
   Told told;
   const std::uint64_t boot = boot_;
   if (status.asker) hear_of_self(*status.asker, tip);
-  if (boot == boot_ && services_.clock.monotonic_now() >= answers_from_) told_.insert(from);
+  const MonotonicTime now = services_.clock.monotonic_now();
   if (status.tip == tip.block->hash) {
+    if (boot == boot_ && now >= answers_from_) told_.insert(from);
     told.voted_in = forgotten_vote(status.of_asker, tip, own.votes);
     const bool forgot = !watch_.is_quiet(tip.registry->round() + 1) &&
                         forgot_in_round(status.of_asker, tip, own.signed_in_round);
     if (told.voted_in || forgot) is_old(tip);
+    if (have_enough_answered(tip)) watch_.on_answers(tip.height(), tip.registry->round(), now);
   }
-  watch_.on_peer(status.height, tip.height(), tip.registry->round(), have_enough_answered(tip),
-                 services_.clock.monotonic_now());
+  if (status.height <= tip.height()) watch_.on_peer(now);
   told.changed = told.voted_in || may_vote() != could_vote;
   return told;
 }
@@ -131,11 +133,10 @@ void RestartGuard::hear_of_self(const Heartbeat& heartbeat, const ChainTip& tip)
 }
 
 void RestartGuard::is_old(const ChainTip& tip) {
-  if (!watch_.is_quiet(tip.registry->round() + 1))
-    services_.logger.warning("chain",
-                             "the disk of this node is older than what it signed last: it waits for the next "
-                             "block and the next round before it signs again");
-  watch_.forgot(tip.height(), tip.registry->round(), services_.clock.monotonic_now());
+  if (!watch_.forgot(tip.height(), tip.registry->round(), services_.clock.monotonic_now())) return;
+  services_.logger.warning("chain",
+                           "the disk of this node is older than what it signed last: it waits for the next "
+                           "block and the next round before it signs again");
 }
 
 std::optional<std::uint32_t> RestartGuard::forgotten_vote(const SignedByMember& held, const ChainTip& tip,

@@ -1,20 +1,24 @@
 #include "core/chain/restart_watch.h"
 
+#include <utility>
+
 namespace neuroshard::chain {
 
 void RestartWatch::begin(MonotonicTime now) {
   state_ = State::Asking;
+  is_old_ = false;
   since_ = now;
 }
 
 void RestartWatch::wait(std::uint64_t height, std::uint64_t round, MonotonicTime now) {
   state_ = State::Waiting;
+  is_old_ = false;
   since_ = now;
   found_height_ = height;
   quiet_round_ = round + 1;
 }
 
-void RestartWatch::on_block(std::uint64_t height, std::uint64_t /*round*/, MonotonicTime now) {
+void RestartWatch::on_block(std::uint64_t height, MonotonicTime now) {
   if (state_ == State::Asking || state_ == State::Behind) {
     state_ = State::Behind;
     since_ = now;
@@ -23,22 +27,40 @@ void RestartWatch::on_block(std::uint64_t height, std::uint64_t /*round*/, Monot
   }
 }
 
-void RestartWatch::on_peer(std::uint64_t its_height, std::uint64_t height, std::uint64_t round, bool enough,
-                           MonotonicTime now) {
-  if (its_height > height) return;
-  if (state_ == State::Asking && enough) state_ = State::Settled;
-  if (state_ == State::Behind) wait(height, round, now);
+void RestartWatch::on_peer(MonotonicTime now) {
+  if (state_ != State::Behind) return;
+  state_ = State::Comparing;
+  since_ = now;
 }
 
-void RestartWatch::forgot(std::uint64_t height, std::uint64_t round, MonotonicTime now) {
-  if (state_ == State::Asking || state_ == State::Settled) wait(height, round, now);
+void RestartWatch::on_answers(std::uint64_t height, std::uint64_t round, MonotonicTime now) {
+  if (state_ == State::Settled || state_ == State::Waiting) return;
+  if (is_old_) return wait(height, round, now);
+  state_ = State::Settled;
+}
+
+bool RestartWatch::forgot(std::uint64_t height, std::uint64_t round, MonotonicTime now) {
+  if (state_ == State::Waiting || std::exchange(is_old_, true)) return false;
+  if (state_ == State::Settled) wait(height, round, now);
+  return true;
 }
 
 bool RestartWatch::tick(std::uint64_t height, std::uint64_t round, MonotonicTime now) {
-  if (state_ == State::Behind && now - since_ >= wait_) wait(height, round, now);
-  const bool over = (state_ == State::Asking && now - since_ >= ask_for_) ||
-                    (state_ == State::Waiting && now - since_ >= wait_);
-  if (!over) return false;
+  const Duration passed = now - since_;
+  switch (state_) {
+    case State::Settled: return false;
+    case State::Asking:
+      if (passed < ask_for_) return false;
+      if (is_old_) return wait(height, round, now), false;
+      break;
+    case State::Behind:
+    case State::Comparing:
+      if (passed >= (state_ == State::Behind ? wait_ : ask_for_)) wait(height, round, now);
+      return false;
+    case State::Waiting:
+      if (passed < wait_) return false;
+      break;
+  }
   state_ = State::Settled;
   return true;
 }

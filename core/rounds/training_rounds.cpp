@@ -255,7 +255,7 @@ void TrainingRounds::open_round(bool carried_before) {
   closing_at_.reset();
   vector_signed_ = provisional_ = false;
   admission_.open();
-  next_try_ = {};
+  next_try_ = next_vector_try_ = {};
   port_->drop_post(contribution_key);
   port_->drop_post(vector_key);
   port_->drop_post(attestation_key);
@@ -338,7 +338,9 @@ void TrainingRounds::show_to_candidate(std::uint32_t member) {
 void TrainingRounds::sign_vector() {
   const auto position = tip_->committee->position(self_);
   const bool kept = kept_vector_ && kept_vector_->opening == book_.opening();
-  if (!position || (!kept && !port_->may_sign(book_.round())) || std::exchange(vector_signed_, true)) return;
+  if (!position || (!kept && !port_->may_sign(book_.round())) ||
+      services_.clock.monotonic_now() < next_vector_try_ || std::exchange(vector_signed_, true))
+    return;
   chain::Vector vector = book_.vector(tip_->committee->members()[*position].number);
   if (kept)
     vector = *kept_vector_;
@@ -348,7 +350,11 @@ void TrainingRounds::sign_vector() {
   services_.store.save(RoundStore::Record::Vector, in_memory(chain::encode_vector(vector)),
                        [this, life = lifetime_.token(), vector](Expected<void> saved) {
                          if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
-                         if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());
+                         if (!saved.ok()) {  // nobody has seen it, and the round may need it
+                           vector_signed_ = false;
+                           next_vector_try_ = services_.clock.monotonic_now() + retry_pause;
+                           return cannot(saved.error());
+                         }
                          vectors_.take(std::make_shared<const HeldVector>(vector), *tip_);
                          port_->post(vector_key, {vector_kind, chain::encode_vector(vector)},
                                      chain::ChainPort::Reach::Voters, {});

@@ -174,7 +174,7 @@ class TrainingRounds final : public chain::BlockContent {
   std::function<void(chain::Sections)> making_;
   std::optional<MonotonicTime> quorum_at_;  // vectors of more than two thirds
   std::optional<MonotonicTime> closing_at_;
-  MonotonicTime contributed_at_{}, moved_at_{}, next_try_{};
+  MonotonicTime contributed_at_{}, moved_at_{}, next_try_{}, next_vector_try_{};
   std::uint64_t moved_bytes_ = 0;
   bool vector_signed_ = false, provisional_ = false;
   RoundAdmission admission_;

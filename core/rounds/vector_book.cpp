@@ -20,7 +20,9 @@ Taken VectorBook::take(const HeldVectorPtr& held, const chain::ChainTip& tip) {
   if (vector.round != round_) return {vector.round < round_ ? chain::Verdict::Past : chain::Verdict::Later};
   if (vector.opening != opening_) return {chain::Verdict::OtherHistory};
   const auto position = tip.committee->position(vector.voter);
-  if (!position) return {chain::Verdict::NotMember};
+  // A member that comes back may know the block with its return before this node does.
+  if (!position)
+    return {tip.registry->find(vector.voter) != nullptr ? chain::Verdict::Later : chain::Verdict::NotMember};
   const auto known = vectors_.find(vector.voter);
   const bool is_known = known != vectors_.end() && (known->second == held || known->second->get() == vector);
   if (is_known) return {chain::Verdict::Known};

@@ -44,6 +44,7 @@ struct ChainDisk {
   std::uint64_t first = 0;
   std::vector<std::shared_ptr<const Bytes>> blocks;
   std::map<rounds::RoundStore::Record, ByteSourcePtr> rounds;
+  std::map<rounds::RoundStore::Record, int> failing;  // of the next writes of a record, so many fail
   std::map<std::uint32_t, std::pair<std::uint64_t, rounds::Anchor>> anchors;  // by row: round, anchor
 };
 

@@ -115,6 +115,10 @@ class ChainWorld::RoundsStore final : public rounds::RoundStore {
     world_.after(time_,
                  [this, alive = alive_, record, bytes = std::move(bytes), done = std::move(done)]() mutable {
                    if (alive.expired()) return;
+                   if (int& failing = disk_.failing[record]; failing > 0) {
+                     --failing;
+                     return done(make_error(ErrorCode::Io, "the disk did not write"));
+                   }
                    disk_.rounds[record] = std::move(bytes);
                    done({});
                  });

@@ -35,6 +35,8 @@ class TestChainReturns : public QObject {
   void a_corrupted_anchor_is_repaired();
   void a_full_disk_holds_up_nobody_and_carries_no_row_data();
   void a_full_disk_holds_up_nobody_and_carries_no_row();
+  void a_write_that_fails_holds_up_no_round_data();
+  void a_write_that_fails_holds_up_no_round();
   void a_node_without_room_pauses_and_goes_on_data();
   void a_node_without_room_pauses_and_goes_on();
   void a_slow_node_holds_nobody_up();
@@ -49,6 +51,8 @@ class TestChainReturns : public QObject {
   void of_two_copies_the_later_one_goes_on();
   void a_restart_in_mid_round_hardly_delays_data();
   void a_restart_in_mid_round_hardly_delays();
+  void a_restart_costs_only_the_round_of_the_death_data();
+  void a_restart_costs_only_the_round_of_the_death();
   void two_that_restart_go_on_without_the_third();
   void of_two_one_restarts_at_once();
 };
@@ -122,6 +126,26 @@ void TestChainReturns::a_full_disk_holds_up_nobody_and_carries_no_row() {
     QCOMPARE(lab.world.seen().twice, 0u);
     QCOMPARE(lab.world.seen().rows_carried, 0u);
   }
+}
+
+void TestChainReturns::a_write_that_fails_holds_up_no_round_data() {
+  QTest::addColumn<int>("record");
+  QTest::newRow("of the vector") << static_cast<int>(rounds::RoundStore::Record::Vector);
+  QTest::newRow("of the contribution") << static_cast<int>(rounds::RoundStore::Record::Contribution);
+}
+
+// Neither of two closes a round without the other, so what could not be kept is kept and sent a little later.
+void TestChainReturns::a_write_that_fails_holds_up_no_round() {
+  QFETCH(const int, record);
+  ChainLab lab(lab_options(1, 2));
+  QVERIFY(lab.world.run_to_round(2, 20 * lab_round));
+  lab.world.disk(1).failing[static_cast<rounds::RoundStore::Record>(record)] = 2;
+  const std::uint64_t round = lab.world.round(0);
+  QVERIFY2(lab.world.run_to_round(round + 3, 10 * lab_round), lab.text("they go on").c_str());
+  QCOMPARE(lab.world.disk(1).failing[static_cast<rounds::RoundStore::Record>(record)], 0);
+  QCOMPARE(lab.world.training(1).view().left_out, 0u);
+  QVERIFY(lab.world.training(1).view().trouble.empty());
+  QCOMPARE(lab.world.seen().conflicts + lab.world.seen().twice, 0u);
 }
 
 namespace {
@@ -478,6 +502,38 @@ void TestChainReturns::a_restart_in_mid_round_hardly_delays() {
   std::string text;
   const auto longest = slowest_after_a_restart(static_cast<std::size_t>(nodes), true, &text);
   QVERIFY2(longest && *longest < 5 * to_seconds(lab_round), text.c_str());
+}
+
+void TestChainReturns::a_restart_costs_only_the_round_of_the_death_data() {
+  QTest::addColumn<int>("away_ms");  // after the round of the death
+  QTest::newRow("back at once") << 0;
+  QTest::newRow("back in the next round") << 1500;
+}
+
+// One of five dies shortly before the close, and is back in the next round. It missed two blocks, but its disk is whole,
+// as the others confirm; so the next round has its work, and it is never away.
+void TestChainReturns::a_restart_costs_only_the_round_of_the_death() {
+  QFETCH(int, away_ms);
+  for (std::uint64_t seed = 1; seed <= seeds(8); ++seed) {
+    auto options = lab_options(seed, 5);
+    options.training.clock.most_grace = 3 * lab_second;
+    ChainLab lab(options);
+    QVERIFY2(lab.world.run_to_round(3, 20 * lab_round), lab.text("three rounds").c_str());
+    lab.run_for(lab_second * 7 / 2);
+    const std::uint64_t height = lab.world.height(4);
+    lab.world.kill(4);
+    const auto registry = [&] { return lab.world.chain(0).history()->tip().registry; };
+    const std::uint64_t dies_in = registry()->round() + 1;
+    QVERIFY(lab.world.run_until([&] { return lab.world.round(0) == dies_in; }, 10 * lab_round));
+    lab.run_for(std::chrono::milliseconds(away_ms));
+    QVERIFY(lab.world.height(0) >= height + 2);
+    lab.world.start(4);
+    QVERIFY(lab.world.run_until([&] { return lab.world.round(0) == dies_in + 1; }, 10 * lab_round));
+    const chain::MemberRecord* member = registry()->find(lab.world.id(4));
+    QVERIFY2(member->last_round == dies_in + 1, lab.text("the round after").c_str());
+    QVERIFY(member->presence == chain::Presence::Active && member->presence_height <= height);
+    QCOMPARE(lab.world.seen().conflicts + lab.world.seen().twice, 0u);
+  }
 }
 
 // The third dies before the two that restarted have been there for a whole round. They know from the blocks how
