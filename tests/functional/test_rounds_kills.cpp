@@ -289,7 +289,7 @@ QByteArray TestRoundsKills::perform(Event event) {
       QTest::qWait(below(3000));  // a random moment
       read({founders.first(), founders.last()});
       const QString name = all()[below(static_cast<int>(all().size()))];
-      // What its lost disk costs is no cost of the kill: for some rounds it has no valid value for the beacon.
+      // After its disk is lost, a node has no valid value for the beacon for some rounds; the kill does not cost these.
       if (name == lost_.name)
         if (const QByteArray trouble = work({name}, lost_.back_ms); !trouble.isEmpty()) return trouble;
       return kill(name, true);
