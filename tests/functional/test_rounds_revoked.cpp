@@ -14,6 +14,7 @@ class TestRoundsRevoked : public QObject {
  private Q_SLOTS:
   void initTestCase();
   void three_train_together();
+  void the_wallet_lists_its_nodes();
   void nobody_else_can_revoke();
   void the_wallet_revokes_the_laptop();
   void the_others_go_on_without_it();
@@ -27,6 +28,9 @@ class TestRoundsRevoked : public QObject {
   QJsonObject chain(const QStringList& words) const {
     const QStringList all = QStringList{"chain", "show"} + words;
     return json_lines(run_node(all + QStringList{"--json", "--data-dir", run_.path("a")}).out).value(0);
+  }
+  QJsonObject nodes(const QString& at) const {
+    return json_lines(wallet({"nodes", "--json"}, run_.path(at)).out).value(0);
   }
   QString standing(const QString& name) const {
     return run_.rounds(name)["chain"].toObject()["standing"].toString();
@@ -70,6 +74,26 @@ void TestRoundsRevoked::three_train_together() {
   QVERIFY(laptop_number_ >= 0);
 }
 
+// So its owner finds the id of the computer that is gone.
+void TestRoundsRevoked::the_wallet_lists_its_nodes() {
+  const QString desktop = run_.status("desktop")["node_id"].toString();
+  const QJsonObject own = nodes("desktop");
+  QSet<QString> ids;
+  for (const QJsonValue& node : own["nodes"].toArray()) {
+    ids.insert(node["id"].toString());
+    QCOMPARE(node["standing"].toString(), QString("voter"));
+    QVERIFY(node["contributions"].toInt() >= 1 && node["last_round"].toInt() >= 1);
+  }
+  QCOMPARE(ids, (QSet<QString>{laptop_, desktop}));
+  QVERIFY(own["revoked"].toArray().isEmpty());
+  QCOMPARE(own["protection"].toString(), QString("passphrase"));
+  const QJsonArray others = nodes("a")["nodes"].toArray();
+  QCOMPARE(others.size(), 1);
+  QCOMPARE(others[0]["id"].toString(), run_.status("a")["node_id"].toString());
+  const ProcessResult shown = wallet({"nodes"}, run_.path("desktop"));
+  QVERIFY2(shown.out.contains("voter      " + laptop_.toUtf8()), shown.text().constData());
+}
+
 void TestRoundsRevoked::nobody_else_can_revoke() {
   const ProcessResult stranger = revoke("a", {laptop_, "--yes"});
   QVERIFY2(!stranger.ok() && stranger.err.contains("works for another wallet"), stranger.text().constData());
@@ -95,6 +119,10 @@ void TestRoundsRevoked::the_wallet_revokes_the_laptop() {
   QVERIFY2(again.ok(), again.text().constData());
   QCOMPARE(json_lines(again.out).value(0)["block"], said["block"]);
   QTRY_COMPARE_WITH_TIMEOUT(standing("laptop"), QString("revoked"), RoundsRun::patience_ms);
+  const QJsonObject own = nodes("desktop");
+  QCOMPARE(own["nodes"].toArray().size(), 1);
+  QCOMPARE(own["revoked"][0]["id"].toString(), laptop_);
+  QCOMPARE(own["revoked"][0]["block"].toInt(), revoked_in_);
   const QString trouble = run_.rounds("laptop")["trouble"].toString();
   QVERIFY2(trouble.contains("wallet has revoked its key"), qPrintable(trouble));
 }

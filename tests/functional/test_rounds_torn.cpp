@@ -106,8 +106,8 @@ void TestRoundsTorn::initTestCase() {
                         : static_cast<std::uint64_t>(QDateTime::currentMSecsSinceEpoch());
   rng_.emplace(seed);
   qInfo("seed %llu (NS_SEED repeats it)", static_cast<unsigned long long>(seed));
-  run_.model = {"--layers",  "2", "--hidden",   "512", "--head-dim",     "64", "--vocab", "300",
-                "--experts", "3", "--sequence", "32",  "--batch-tokens", "64"};
+  run_.model = {"--layers",  "1", "--hidden",   "512", "--head-dim",     "64", "--vocab", "300",
+                "--experts", "5", "--sequence", "32",  "--batch-tokens", "64"};
   QCOMPARE(run_.make("torn", QString::number(inner_steps), {"--block-time-s", "1", "--stall-after-s", "10"}),
            QByteArray());
   run_.node_words = {"--precision", "fp32"};
@@ -185,13 +185,13 @@ void TestRoundsTorn::kills_in_the_middle_of_writes_tear_nothing() {
 
 void TestRoundsTorn::all_have_one_history() {
   ChainLedger ledger(inner_steps * step_tokens);
+  for (const QString& name : names_) run_.node(name).terminate();
   for (const QString& name : names_) {
     ledger.read_anchors(name, run_.certified(name));
     QFile log(run_.path(name) + "/logs/neuroshardd.log");
     QVERIFY(log.open(QIODevice::ReadOnly));
     const QByteArray said = log.readAll();
     QVERIFY2(!said.contains("fetches the state from other members"), name.toUtf8().constData());
-    run_.node(name).terminate();
     const ProcessResult ended = run_.node(name).finish();
     QVERIFY2(!ended.crashed && !ended.timed_out, ended.text().constData());
   }

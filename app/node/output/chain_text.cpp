@@ -181,6 +181,61 @@ std::vector<std::string> tip_lines(const chain::History& history) {
   return lines;
 }
 
+namespace {
+
+std::vector<const chain::MemberRecord*> members_of(const chain::Registry& registry,
+                                                   const crypto::PublicKey& wallet) {
+  std::vector<const chain::MemberRecord*> members;
+  for (const chain::MemberRecord& member : registry.members())
+    if (registry.wallet(member.wallet)->key == wallet) members.push_back(&member);
+  return members;
+}
+
+std::vector<const chain::RevocationRecord*> revoked_by(const chain::Registry& registry,
+                                                       const crypto::PublicKey& wallet) {
+  std::vector<const chain::RevocationRecord*> revoked;
+  for (const chain::RevocationRecord& one : registry.revocations())
+    if (one.wallet == wallet) revoked.push_back(&one);
+  return revoked;
+}
+
+}  // namespace
+
+Json wallet_nodes_json(const chain::History& history, const crypto::PublicKey& wallet) {
+  const chain::ChainTip& tip = history.tip();
+  const chain::Registry& registry = *tip.registry;
+  Json json = {{"height", tip.height()}, {"nodes", Json::array()}, {"revoked", Json::array()}};
+  for (const chain::MemberRecord* member : members_of(registry, wallet))
+    json["nodes"].push_back({{"id", to_hex(member->id)},
+                             {"standing", standing_of(registry, *member)},
+                             {"contributions", member->contributions},
+                             {"last_round", member->last_round == 0 ? Json() : Json(member->last_round)},
+                             {"units", tip.committee->units_of(member->number)}});
+  for (const chain::RevocationRecord* one : revoked_by(registry, wallet))
+    json["revoked"].push_back({{"id", node_of(one->node)}, {"block", one->height}});
+  return json;
+}
+
+std::vector<std::string> wallet_nodes_lines(const chain::History& history, const crypto::PublicKey& wallet) {
+  const chain::ChainTip& tip = history.tip();
+  const chain::Registry& registry = *tip.registry;
+  std::vector<std::string> lines;
+  for (const chain::MemberRecord* member : members_of(registry, wallet)) {
+    const std::string last =
+        member->last_round == 0 ? "" : fmt::format(", the last in round {}", member->last_round);
+    lines.push_back(fmt::format("{:<9}  {}  {}{}", standing_of(registry, *member), to_hex(member->id),
+                                plural(member->contributions, "contribution"), last));
+  }
+  for (const chain::RevocationRecord* one : revoked_by(registry, wallet))
+    lines.push_back(fmt::format("{:<9}  {}  in block {}", "revoked", node_of(one->node), one->height));
+  if (lines.empty())
+    lines.push_back(
+        fmt::format("No node works for this wallet, as of block {}. One begins to with "
+                    "\"neuroshardd run\" in a network.",
+                    tip.height()));
+  return lines;
+}
+
 Json chain_view_json(const node::ChainView& chain) {
   if (chain.genesis.empty()) return nullptr;
   Json others = Json::array();

@@ -16,6 +16,9 @@ std::vector<std::string> block_lines(const chain::CertifiedBlock& block);
 // Where a chain stands: its newest block, members, voters and the next committee.
 nlohmann::ordered_json tip_json(const chain::History& history);
 std::vector<std::string> tip_lines(const chain::History& history);
+// The members that work for this wallet, and the nodes that it has revoked.
+nlohmann::ordered_json wallet_nodes_json(const chain::History& history, const crypto::PublicKey& wallet);
+std::vector<std::string> wallet_nodes_lines(const chain::History& history, const crypto::PublicKey& wallet);
 
 // The chain of a running node, for "status".
 nlohmann::ordered_json chain_view_json(const node::ChainView& chain);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/commands/open_directory.h"
+#include "app/node/commands/wallet/nodes_command.h"
 #include "app/node/commands/wallet/revoke_command.h"
 #include "app/node/commands/wallet/wallet_file.h"
 #include "app/node/commands/wallet/wallet_secrets.h"
@@ -346,6 +347,7 @@ void add_wallet_command(CLI::App& root, CommandContext& context) {
   add_restore(wallet, context);
   add_protect(wallet, context);
   add_delegate(wallet, context);
+  add_nodes_command(wallet, context);
   add_revoke_command(wallet, context);
 }
 
