@@ -2,9 +2,11 @@
 
 #include <QFormLayout>
 #include <QLabel>
+#include <QPushButton>
 #include <QVBoxLayout>
 
 #include "ui/pages/page_body.h"
+#include "ui/pages/wallet_nodes_dialog.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
@@ -37,6 +39,10 @@ EarningsPage::EarningsPage(const Context& context, QWidget* parent) : Page(conte
   network_ = add(tr("Network"), "earnings_network");
   wallet_ = add(tr("Wallet"), "earnings_wallet");
   identity->body()->addLayout(form);
+  computers_ = new QPushButton(tr("Computers of this wallet …"));
+  computers_->setObjectName(QStringLiteral("earnings_computers"));
+  connect(computers_, &QPushButton::clicked, this, &EarningsPage::open_computers);
+  identity->body()->addWidget(computers_, 0, Qt::AlignLeft);
   page_column->addWidget(identity);
 }
 
@@ -47,6 +53,15 @@ void EarningsPage::refresh(const node::Snapshot& snapshot) {
   wallet_->setText(identity.wallet_id.empty()
                        ? tr("none yet: run \"neuroshardd wallet create\" and write down its words")
                        : QString::fromStdString(identity.wallet_id));
+  directory_ = QString::fromStdString(snapshot.program.data_directory);
+  own_node_ = QString::fromStdString(identity.node_id);
+  // A network without a chain has no members, and the wallet is a file on the core's own computer.
+  computers_->setVisible(!identity.wallet_id.empty() && !snapshot.rounds.chain.genesis.empty() &&
+                         !context().core_program.isEmpty() && !context().elsewhere());
+}
+
+void EarningsPage::open_computers() {
+  (new WalletNodesDialog(context().core_program, directory_, own_node_, this))->open();
 }
 
 }  // namespace neuroshard::ui

@@ -4,6 +4,7 @@
 #include "ui/pages/page.h"
 
 class QLabel;
+class QPushButton;
 
 namespace neuroshard::ui {
 
@@ -16,8 +17,12 @@ class EarningsPage final : public Page {
   void refresh(const node::Snapshot& snapshot) override;
 
  private:
+  void open_computers();
+
   QLabel* network_;
   QLabel* wallet_;
+  QPushButton* computers_;
+  QString directory_, own_node_;
 };
 
 }  // namespace neuroshard::ui

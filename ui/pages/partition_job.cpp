@@ -1,9 +1,9 @@
 #include "ui/pages/partition_job.h"
 
 #include <QFile>
-#include <QJsonDocument>
-#include <QJsonObject>
 #include <QTimer>
+
+#include "ui/pages/program_run.h"
 
 namespace neuroshard::ui {
 namespace {
@@ -12,14 +12,6 @@ constexpr int interrupted_exit = 130;  // neuroshardd's, stopped before there wa
 
 QString number(double value) {
   return QString::number(value, 'g', 17);
-}
-
-// With --json an error is an object: what is wrong, and with which file.
-QString reason(const QByteArray& errors) {
-  const QJsonObject error = QJsonDocument::fromJson(errors)[QLatin1String("error")].toObject();
-  const QString message = error["message"].toString(), file = error["context"].toString();
-  if (message.isEmpty()) return QString::fromUtf8(errors).trimmed();
-  return file.isEmpty() || message.contains(file) ? message : QStringLiteral("%1: %2").arg(file, message);
 }
 
 }  // namespace
@@ -96,7 +88,7 @@ void PartitionJob::ended(int code, QProcess::ExitStatus status) {
   } else if (code == interrupted_exit) {
     Q_EMIT cancelled();
   } else {
-    const QString why = reason(errors);
+    const QString why = error_of_program(errors);
     Q_EMIT failed(why.isEmpty() ? tr("The partition program gave no result (exit code %1).").arg(code) : why);
   }
 }
