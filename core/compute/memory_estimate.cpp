@@ -92,24 +92,58 @@ std::uint64_t packed_bytes(std::uint64_t rows, std::uint64_t columns, bool train
   return bf16_bytes * (forward + (trainable ? backward : 0));
 }
 
-std::uint64_t packed_bytes(const ModelShape& shape, bool trainable) {
+std::uint64_t packed_layer_bytes(const ModelShape& shape, bool trainable) {
   const Widths width(shape);
   std::uint64_t layer = packed_bytes(width.query + 2 * width.key, width.hidden, trainable) +
                         packed_bytes(width.hidden, width.query, trainable);
   if (shape.experts > 1) layer += packed_bytes(shape.experts, width.hidden, trainable);
-  const std::uint64_t expert = packed_bytes(2 * std::uint64_t{shape.ffn}, width.hidden, trainable) +
-                               packed_bytes(width.hidden, shape.ffn, trainable);
-  layer += shape.experts * expert;
-  return shape.layers * layer + packed_bytes(shape.vocab, width.hidden, trainable);
+  return layer;
+}
+
+std::uint64_t packed_expert_bytes(const ModelShape& shape, bool trainable) {
+  return packed_bytes(2 * std::uint64_t{shape.ffn}, shape.hidden, trainable) +
+         packed_bytes(shape.hidden, shape.ffn, trainable);
+}
+
+std::uint64_t held_experts(const StageSpec& spec) {
+  const std::uint64_t all = std::uint64_t{spec.layer_count} * spec.shape.experts;
+  if (spec.expert_held == nullptr) return all;
+  std::uint64_t held = 0;
+  for (std::uint64_t i = 0; i < all; ++i) held += spec.expert_held[i] != 0 ? 1 : 0;
+  return held;
+}
+
+StageSpec whole_model(const ModelShape& shape, bool trainable) {
+  StageSpec spec;
+  spec.shape = shape;
+  spec.layer_count = shape.layers;
+  spec.embed = spec.head = true;
+  spec.trainable = trainable;
+  return spec;
 }
 
 }  // namespace
 
 MemoryEstimate estimate_memory(const ModelShape& shape, Precision precision, bool trainable) {
+  return estimate_memory(whole_model(shape, trainable), precision);
+}
+
+MemoryEstimate estimate_memory(const StageSpec& spec, Precision precision) {
+  const ModelShape& shape = spec.shape;
+  const std::uint64_t experts = held_experts(spec);
+  std::uint64_t count =
+      spec.layer_count * slot_parameter_count(shape, {SlotKind::Layer, spec.first_layer, 0}) +
+      experts * slot_parameter_count(shape, {SlotKind::Expert, spec.first_layer, 0});
+  if (spec.embed) count += slot_parameter_count(shape, {SlotKind::Embed, 0, 0});
+  if (spec.head) count += slot_parameter_count(shape, {SlotKind::Head, 0, 0});
   MemoryEstimate estimate;
-  estimate.parameters = model_parameter_count(shape) * float_bytes;
-  if (precision == Precision::Bf16) estimate.packed = packed_bytes(shape, trainable);
-  if (trainable) {
+  estimate.parameters = count * float_bytes;
+  if (precision == Precision::Bf16) {
+    estimate.packed = spec.layer_count * packed_layer_bytes(shape, spec.trainable) +
+                      experts * packed_expert_bytes(shape, spec.trainable);
+    if (spec.head) estimate.packed += packed_bytes(shape.vocab, shape.hidden, spec.trainable);
+  }
+  if (spec.trainable) {
     estimate.gradients = estimate.parameters;
     estimate.moments = 2 * estimate.parameters;
   }
@@ -118,10 +152,20 @@ MemoryEstimate estimate_memory(const ModelShape& shape, Precision precision, boo
 
 std::uint64_t estimate_activation_bytes_per_sample(const ModelShape& shape, Precision precision,
                                                    std::uint32_t sequence) {
+  return estimate_activation_bytes_per_sample(whole_model(shape, true), precision, sequence);
+}
+
+std::uint64_t estimate_activation_bytes_per_sample(const StageSpec& spec, Precision precision,
+                                                   std::uint32_t sequence) {
+  const ModelShape& shape = spec.shape;
+  const std::uint64_t boundary = 2 * std::uint64_t{shape.hidden} * float_bytes;
+  std::uint64_t bytes = spec.layer_count * kept_per_token(shape, precision);
+  if (spec.layer_count > 0) bytes += scratch_per_token(shape, precision);
   // The head's input, its statistics, tokens and targets.
-  const std::uint64_t ends = (std::uint64_t{shape.hidden} + 4) * float_bytes;
-  return sequence *
-         (shape.layers * kept_per_token(shape, precision) + ends + scratch_per_token(shape, precision));
+  if (spec.head) bytes += (std::uint64_t{shape.hidden} + 4) * float_bytes;
+  if (!spec.embed) bytes += boundary;
+  if (!spec.head) bytes += boundary;
+  return sequence * bytes;
 }
 
 std::uint64_t estimate_deferred_bytes(const StageSpec& spec, Precision precision, std::uint64_t tokens) {
@@ -141,10 +185,20 @@ std::uint64_t estimate_deferred_bytes(const StageSpec& spec, Precision precision
 
 std::uint64_t estimate_workspace_bytes(const ModelShape& shape, Precision precision, std::uint32_t sequence,
                                        std::uint32_t threads) {
-  std::uint64_t logits = std::max(logits_chunk_bytes, least_logits_rows * shape.vocab * float_bytes);
-  // Their gradient, and the turned operands of the head's.
-  if (precision == Precision::Bf16) logits *= 2;
-  return logits + attention_scratch_per_thread(shape, sequence) * std::max(threads, 1u);
+  return estimate_workspace_bytes(whole_model(shape, true), precision, sequence, threads);
+}
+
+std::uint64_t estimate_workspace_bytes(const StageSpec& spec, Precision precision, std::uint32_t sequence,
+                                       std::uint32_t threads) {
+  std::uint64_t bytes = 0;
+  if (spec.head) {
+    bytes = std::max(logits_chunk_bytes, least_logits_rows * spec.shape.vocab * float_bytes);
+    // Their gradient, and the turned operands of the head's.
+    if (precision == Precision::Bf16) bytes *= 2;
+  }
+  if (spec.layer_count > 0)
+    bytes += attention_scratch_per_thread(spec.shape, sequence) * std::max(threads, 1u);
+  return bytes;
 }
 
 std::uint64_t estimate_session_bytes(const ModelShape& shape, Precision precision, std::uint32_t capacity) {

@@ -22,10 +22,16 @@ struct MemoryEstimate {
 };
 // The flat buffers of a whole model on one node; gradients and moments only when it trains.
 MemoryEstimate estimate_memory(const ModelShape& shape, Precision precision, bool trainable);
+// The same for the range of slots of one stage, with the experts that it holds; `trainable` is the spec's.
+MemoryEstimate estimate_memory(const StageSpec& spec, Precision precision);
 
 // One sequence of a training micro-batch through all layers of the shape, embedding and head included. A
 // micro-batch of b sequences takes b times this, plus estimate_workspace_bytes.
 std::uint64_t estimate_activation_bytes_per_sample(const ModelShape& shape, Precision precision,
+                                                   std::uint32_t sequence);
+// The same for one stage. A stage without an end of the model has buffers for the activations that cross its boundary
+// there, and for their gradients; the whole model has none.
+std::uint64_t estimate_activation_bytes_per_sample(const StageSpec& spec, Precision precision,
                                                    std::uint32_t sequence);
 // The bytes that Stage::backward_input keeps of a micro-batch of so many tokens until Stage::backward_weights, within 3 %.
 // During the call they come on top of the micro-batch's activations at most. The head adds the gradient of all logits,
@@ -33,6 +39,8 @@ std::uint64_t estimate_activation_bytes_per_sample(const ModelShape& shape, Prec
 std::uint64_t estimate_deferred_bytes(const StageSpec& spec, Precision precision, std::uint64_t tokens);
 // The part that does not grow with the micro-batch: chunks of logits, scratch of the attention.
 std::uint64_t estimate_workspace_bytes(const ModelShape& shape, Precision precision, std::uint32_t sequence,
+                                       std::uint32_t threads);
+std::uint64_t estimate_workspace_bytes(const StageSpec& spec, Precision precision, std::uint32_t sequence,
                                        std::uint32_t threads);
 // A generation session's keys and values.
 std::uint64_t estimate_session_bytes(const ModelShape& shape, Precision precision, std::uint32_t capacity);

@@ -33,6 +33,44 @@ class TestMemoryEstimate : public QObject {
                2 * estimate_activation_bytes_per_sample(shape, precision, 8));
     }
   }
+
+  void stages_add_up_to_the_model() {
+    ModelShape shape;
+    shape.layers = 6;
+    shape.hidden = 64;
+    shape.head_dim = 16;
+    shape.heads = 4;
+    shape.kv_heads = 1;
+    shape.ffn = 96;
+    shape.experts = 4;
+    shape.experts_per_token = 2;
+    shape.vocab = 300;
+    shape.sequence = 16;
+    StageSpec first, rest;
+    first.shape = rest.shape = shape;
+    first.embed = rest.head = true;
+    first.layer_count = 2;
+    rest.first_layer = 2;
+    rest.layer_count = 4;
+    for (const Precision precision : {Precision::Fp32, Precision::Bf16}) {
+      const MemoryEstimate whole = estimate_memory(shape, precision, true);
+      const MemoryEstimate a = estimate_memory(first, precision), b = estimate_memory(rest, precision);
+      QCOMPARE(a.parameters + b.parameters, whole.parameters);
+      QCOMPARE(a.packed + b.packed, whole.packed);
+      QCOMPARE(a.total() + b.total(), whole.total());
+      // Only the scratch of a layer and the boundary's buffers are there twice.
+      QVERIFY(estimate_activation_bytes_per_sample(first, precision, 16) +
+                  estimate_activation_bytes_per_sample(rest, precision, 16) >
+              estimate_activation_bytes_per_sample(shape, precision, 16));
+    }
+    std::vector<std::uint8_t> held(8, 0);
+    held[3] = 1;
+    first.expert_held = held.data();
+    const std::uint64_t expert = slot_parameter_count(shape, {SlotKind::Expert, 0, 3});
+    const std::uint64_t all = estimate_memory(first, Precision::Fp32).parameters;
+    first.expert_held = nullptr;
+    QCOMPARE(estimate_memory(first, Precision::Fp32).parameters - all, 7 * 4 * expert);
+  }
 };
 
 NS_TEST(TestMemoryEstimate)
