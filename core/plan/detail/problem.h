@@ -1,0 +1,42 @@
+// The numbers that the searches of core/plan share: one table per chain and list of peers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/plan/chain.h"
+
+namespace neuroshard::plan::detail {
+
+struct Problem {
+  const Chain& chain;
+  std::uint32_t count = 0;              // peers; all vectors have one entry each
+  std::vector<double> speed{};          // FLOP/s
+  std::vector<double> line{};           // bytes/s, the slower direction
+  std::vector<std::uint64_t> memory{};  // bytes for ranges
+  std::vector<std::uint32_t> owner{};   // 0 … owners − 1
+  std::uint32_t owners = 0;
+  std::uint32_t floor =
+      1;  // distinct owners that each unit should have: least_replicas where there are so many
+
+  bool fits(std::uint32_t peer, UnitRange range) const { return chain.memory(range) <= memory[peer]; }
+  // The longest range that fits and starts there; empty if the unit alone does not fit.
+  UnitRange longest_from(std::uint32_t peer, std::uint32_t first) const {
+    UnitRange range{first, first};
+    while (range.end < chain.size() && fits(peer, {first, range.end + 1})) ++range.end;
+    return range;
+  }
+};
+
+// Fewer missing holders first, then more tokens/s.
+struct Score {
+  std::uint32_t missing = 0;  // Σ over units of max(0, floor − distinct owners)
+  double throughput = 0;
+  bool better_than(const Score& other) const {
+    if (missing != other.missing) return missing < other.missing;
+    return throughput > other.throughput * (1 + 1e-9);
+  }
+};
+
+}  // namespace neuroshard::plan::detail

@@ -1,0 +1,518 @@
+#include "core/plan/detail/range_search.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "core/base/rng.h"
+
+namespace neuroshard::plan::detail {
+namespace {
+
+constexpr std::uint32_t restarts = 4;
+constexpr std::size_t most_restarted = 200;
+constexpr std::uint32_t most_polished = 48;
+constexpr std::uint32_t polish_scores = 2'000;
+constexpr std::uint32_t short_chain = 12;
+constexpr int revert_rounds = 2;
+constexpr int level_bisections = 20;
+constexpr std::uint32_t most_searched_ends = 200;
+constexpr std::uint32_t most_steps = 60'000;
+// Steps times (peers + units): about half a second.
+constexpr std::uint64_t most_work = 14'000'000;
+constexpr double target_gain = 1.015;      // of the best throughput so far
+constexpr double first_threshold = 0.001;  // of all work
+constexpr std::uint32_t tournament = 4;
+
+class RangeSearch {
+ public:
+  RangeSearch(const Problem& problem, const RangeState& start, double bound, const SearchLimits& limits,
+              std::uint64_t seed)
+      : problem_(problem),
+        chain_(problem.chain),
+        bound_(bound),
+        limits_(limits),
+        state_(start),
+        best_(start),
+        best_score_(start.score()),
+        scheduler_(chain_),
+        rng_(seed) {
+    for (std::uint32_t peer = 0; peer < problem.count; ++peer) {
+      if (limits.movable.empty() || limits.movable[peer] != 0) consider(peer);
+    }
+    add_fixed();
+    fitting_.resize(chain_.size());
+    for (const std::uint32_t peer : movable_) {
+      for (std::uint32_t unit = 0; unit < chain_.size(); ++unit) {
+        if (problem.fits(peer, {unit, unit + 1})) fitting_[unit].push_back(peer);
+      }
+    }
+    for (std::uint32_t peer = 0; peer < problem.count && !limits.held.empty(); ++peer)
+      moved_ += bytes_of(peer);
+  }
+
+  RangeState run(std::uint32_t steps) {
+    if (movable_.empty()) return best_;
+    raise_target();
+    double value = this->value();
+    for (std::uint32_t step = 0; step < steps && !finished(); ++step) {
+      changed_.clear();
+      propose();
+      if (changed_.empty()) continue;
+      const double next = this->value();
+      const double threshold = first_threshold * (steps - step) / steps;
+      if (next > value + threshold) {
+        undo();
+        continue;
+      }
+      value = next;
+      if (record()) value = this->value();
+    }
+    return best_;
+  }
+
+  bool finished() const {
+    const double enough = limits_.enough > 0 ? limits_.enough : bound_ * (1 - 1e-4);
+    return best_score_.missing == 0 && best_score_.throughput >= enough;
+  }
+  std::uint64_t step_work() const { return guide_.size() + chain_.size(); }
+  const Score& score() const { return best_score_; }
+
+ private:
+  // In a large network, a peer that fits only an end of the chain stays where the greedy start put it.
+  void consider(std::uint32_t peer) {
+    const bool inner = problem_.fits(peer, {chain_.size() / 2, chain_.size() / 2 + 1});
+    if (problem_.count > most_searched_ends && !inner) return;
+    movable_.push_back(peer);
+  }
+
+  // The guide has one holder per peer that may move, and one for all others of the same range.
+  void add_fixed() {
+    guide_of_.assign(problem_.count, problem_.count);
+    for (const std::uint32_t peer : movable_) {
+      guide_of_[peer] = static_cast<std::uint32_t>(guide_.size());
+      guide_.push_back(state_.holders()[peer]);
+    }
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> fixed;
+    for (std::uint32_t peer = 0; peer < problem_.count; ++peer) {
+      Holder holder = state_.holders()[peer];
+      if (guide_of_[peer] != problem_.count || holder.range.empty()) continue;
+      const double crossed = chain_.crossings(holder.range) * chain_.boundary_bytes();
+      if (crossed > 0)
+        holder.speed = std::min(holder.speed, holder.line / crossed * chain_.work(holder.range));
+      const auto [entry, is_new] = fixed.try_emplace({holder.range.first, holder.range.end}, guide_.size());
+      if (is_new) {
+        guide_.push_back(holder);
+      } else {
+        guide_[entry->second].speed += holder.speed;
+        guide_[entry->second].line += holder.line;
+      }
+    }
+  }
+
+  void set(std::uint32_t peer, UnitRange range) {
+    const bool counts = !limits_.held.empty();
+    if (counts) moved_ -= bytes_of(peer);
+    state_.set(peer, range);
+    guide_[guide_of_[peer]].range = range;
+    if (counts) moved_ += bytes_of(peer);
+  }
+
+  double idle(std::uint32_t peer) const { return scheduler_.idle()[guide_of_[peer]]; }
+
+  void raise_target() {
+    target_ = std::max(std::min(best_score_.throughput * target_gain, bound_), bound_ * 1e-3);
+  }
+
+  // Less is better.
+  double value() {
+    shortfall_ = scheduler_.shortfall(guide_, target_);
+    double value = shortfall_ + state_.missing();
+    if (!limits_.held.empty())
+      value += limits_.bytes_weight * static_cast<double>(moved_) /
+               static_cast<double>(chain_.transfer(chain_.whole()));
+    return value;
+  }
+
+  // Keeps the state if it is the best one so far. Whether the target changed.
+  bool record() {
+    if (state_.missing() > best_score_.missing) return false;
+    if (shortfall_ > 0 && state_.missing() == best_score_.missing) return false;
+    Score score{state_.missing(), 0};
+    const double served = best_score_.throughput;
+    if (shortfall_ > 0) {
+      score = state_.score();
+    } else if (scheduler_.serves(state_.holders(), target_)) {
+      score.throughput = scheduler_.largest_rate(state_.holders(), target_, std::min(bound_, target_ * 1.1));
+    } else if (scheduler_.serves(state_.holders(), served)) {
+      score.throughput = scheduler_.largest_rate(state_.holders(), served, target_);
+    }
+    if (!score.better_than(best_score_)) return false;
+    best_score_ = score;
+    best_ = state_;
+    raise_target();
+    return true;
+  }
+
+  std::uint64_t bytes_of(std::uint32_t peer) const {
+    const UnitRange held = limits_.held[peer];
+    return held.empty() ? 0 : fetched_bytes(chain_, held, state_.range(peer));
+  }
+
+  void change(std::uint32_t peer, UnitRange range) {
+    if (state_.range(peer) == range) return;
+    changed_.emplace_back(peer, state_.range(peer));
+    set(peer, range);
+  }
+
+  void undo() {
+    while (!changed_.empty()) {
+      const auto [peer, range] = changed_.back();
+      changed_.pop_back();
+      set(peer, range);
+    }
+  }
+
+  std::uint32_t any_peer() { return movable_[rng_.below(movable_.size())]; }
+
+  // A unit that misses owners, else one with unserved work, else any.
+  std::uint32_t needy_unit() {
+    std::vector<std::uint32_t>& units = scratch_;
+    units.clear();
+    const std::vector<double>& unmet = scheduler_.unmet();
+    for (std::uint32_t unit = 0; unit < chain_.size(); ++unit) {
+      const bool needy = state_.missing() > 0 ? state_.owners(unit) < problem_.floor : unmet[unit] > 0;
+      if (needy) units.push_back(unit);
+    }
+    if (units.empty()) return static_cast<std::uint32_t>(rng_.below(chain_.size()));
+    return units[rng_.below(units.size())];
+  }
+
+  // Of a few peers that fit the unit, the one with the most idle speed.
+  std::uint32_t idle_peer(std::uint32_t unit) {
+    const std::vector<std::uint32_t>& fitting = fitting_[unit];
+    if (fitting.empty()) return any_peer();
+    std::uint32_t best = fitting[rng_.below(fitting.size())];
+    for (std::uint32_t i = 1; i < tournament; ++i) {
+      const std::uint32_t other = fitting[rng_.below(fitting.size())];
+      if (idle(other) > idle(best)) best = other;
+    }
+    return best;
+  }
+
+  // A random holder of the unit that may move.
+  std::uint32_t holder_of(std::uint32_t unit) {
+    std::uint32_t found = any_peer(), seen = 0;
+    for (const std::uint32_t peer : fitting_[unit]) {
+      if (state_.range(peer).holds(unit) && rng_.below(++seen) == 0) found = peer;
+    }
+    return found;
+  }
+
+  void propose() {
+    const std::uint64_t kind = rng_.below(8);
+    const std::uint32_t unit = needy_unit();
+    if (kind < 3) {
+      cover(idle_peer(unit), unit);
+    } else if (kind < 4) {
+      const auto other = static_cast<std::uint32_t>(rng_.below(chain_.size()));
+      cover(idle_peer(other), other);
+    } else if (kind < 6) {
+      exchange(idle_peer(unit), holder_of(unit));
+    } else if (kind < 7) {
+      exchange(any_peer(), any_peer());
+    } else {
+      shift(rng_.below(2) == 0 ? holder_of(unit) : any_peer());
+    }
+    const std::uint32_t missing = state_.missing();
+    if (!limits_.held.empty() && moved_ > limits_.budget && missing >= best_score_.missing) undo();
+  }
+
+  // The longest range of a random start that holds the unit.
+  void cover(std::uint32_t peer, std::uint32_t unit) {
+    std::uint32_t least = unit;
+    while (least > 0 && problem_.fits(peer, {least - 1, unit + 1})) --least;
+    const std::uint32_t first = least + static_cast<std::uint32_t>(rng_.below(unit - least + 1));
+    take(peer, first);
+  }
+
+  bool take(std::uint32_t peer, std::uint32_t first) {
+    UnitRange range = problem_.longest_from(peer, first);
+    if (range.empty()) return false;
+    // At the end of the chain the range grows to the left.
+    while (range.end == chain_.size() && range.first > 0 && problem_.fits(peer, {range.first - 1, range.end}))
+      --range.first;
+    change(peer, range);
+    return true;
+  }
+
+  void exchange(std::uint32_t a, std::uint32_t b) {
+    const UnitRange of_a = state_.range(a), of_b = state_.range(b);
+    if (a == b || of_a.empty() || of_b.empty() || of_a.first == of_b.first) return;
+    if (!take(a, of_b.first) || !take(b, of_a.first)) undo();
+  }
+
+  void shift(std::uint32_t peer) {
+    const UnitRange range = state_.range(peer);
+    if (range.empty()) return;
+    const auto by = static_cast<std::uint32_t>(1 + rng_.below(3));
+    if (rng_.below(2) == 0) {
+      take(peer, range.first > by ? range.first - by : 0);
+    } else if (range.first + by < chain_.size()) {
+      take(peer, range.first + by);
+    }
+  }
+
+  const Problem& problem_;
+  const Chain& chain_;
+  double bound_;
+  const SearchLimits& limits_;
+  RangeState state_, best_;
+  Score best_score_;
+  Scheduler scheduler_;
+  Rng rng_;
+  double target_ = 0, shortfall_ = 0;
+  std::uint64_t moved_ = 0;  // bytes beyond what is held
+  std::vector<Holder> guide_;
+  std::vector<std::uint32_t> guide_of_;  // index of a movable peer in it
+  std::vector<std::uint32_t> movable_, scratch_;
+  std::vector<std::vector<std::uint32_t>> fitting_;           // movable peers that fit each unit
+  std::vector<std::pair<std::uint32_t, UnitRange>> changed_;  // with the range before
+};
+
+}  // namespace
+
+std::uint64_t fetched_bytes(const Chain& chain, UnitRange held, UnitRange range) {
+  if (range.empty()) return 0;
+  const UnitRange shared{std::max(range.first, held.first), std::min(range.end, held.end)};
+  return chain.transfer(range) - (shared.empty() ? 0 : chain.transfer(shared));
+}
+
+namespace {
+
+// Takes at most `speed` FLOP/s from the needs of the range, in FLOP/s of each unit: the largest needs per work first, at
+// most `limit` tokens/s from each unit.
+void serve_highest(const Chain& chain, UnitRange range, double speed, double limit,
+                   std::vector<double>& need) {
+  const auto above = [&](std::uint32_t unit, double level) {
+    const double work = chain.work({unit, unit + 1});
+    return std::clamp(need[unit] - level * work, 0.0, limit * work);
+  };
+  // The level, in tokens/s, down to which the needs are served.
+  double low = 0, high = 0, all = 0;
+  for (std::uint32_t unit = range.first; unit < range.end; ++unit) {
+    high = std::max(high, need[unit] / chain.work({unit, unit + 1}));
+    all += above(unit, 0);
+  }
+  if (all <= speed) high = 0;
+  for (int i = 0; i < level_bisections && high > 0; ++i) {
+    const double middle = (low + high) / 2;
+    double sum = 0;
+    for (std::uint32_t unit = range.first; unit < range.end; ++unit) sum += above(unit, middle);
+    (sum <= speed ? high : low) = middle;
+  }
+  for (std::uint32_t unit = range.first; unit < range.end; ++unit) need[unit] -= above(unit, high);
+}
+
+// Peers take windows in descending order of speed.
+class Greedy {
+ public:
+  explicit Greedy(const Problem& problem) : problem_(problem), chain_(problem.chain), order_(problem.count) {
+    std::iota(order_.begin(), order_.end(), 0u);
+    std::vector<double> supply(problem.count, 0);
+    for (std::uint32_t peer = 0; peer < problem.count; ++peer) {
+      const auto [entry, is_new] = windows_.try_emplace(problem.memory[peer]);
+      std::vector<UnitRange>& windows = entry->second;
+      for (std::uint32_t first = 0; is_new && first < chain_.size(); ++first) {
+        const UnitRange range = problem.longest_from(peer, first);
+        if (!range.empty()) windows.push_back(range);
+        if (range.end == chain_.size()) break;
+      }
+      for (const UnitRange window : windows)
+        supply[peer] =
+            std::max(supply[peer], std::min(problem.speed[peer], limit(peer, window) * chain_.work(window)));
+    }
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return supply[a] > supply[b]; });
+  }
+
+  // Gives every peer without a range one. need: work that no holder serves, FLOP/s of each unit. A peer that serves less
+  // than the part `slow` of its window at the rate goes where owners are missing.
+  void place(RangeState& state, std::vector<double> need, double rate, double slow) {
+    need_ = std::move(need);
+    for (const std::uint32_t peer : order_) {
+      const std::vector<UnitRange>& windows = windows_[problem_.memory[peer]];
+      if (windows.empty() || !state.range(peer).empty()) continue;
+      const UnitRange best = choose(state, windows, peer, rate * slow);
+      state.set(peer, best);
+      serve_highest(chain_, best, problem_.speed[peer], limit(peer, best), need_);
+    }
+  }
+
+  RangeState run(double rate, double slow) {
+    std::vector<double> need;
+    for (std::uint32_t unit = 0; unit < chain_.size(); ++unit)
+      need.push_back(rate * chain_.work({unit, unit + 1}));
+    RangeState state(problem_);
+    place(state, std::move(need), rate, slow);
+    return state;
+  }
+
+ private:
+  // Tokens/s that the peer's line carries through the whole window.
+  double limit(std::uint32_t peer, UnitRange window) const {
+    const std::uint32_t crossings = chain_.crossings(window);
+    if (crossings == 0) return std::numeric_limits<double>::infinity();
+    return problem_.line[peer] / (crossings * chain_.boundary_bytes());
+  }
+
+  UnitRange choose(const RangeState& state, const std::vector<UnitRange>& windows, std::uint32_t peer,
+                   double slow_rate) {
+    const double speed = problem_.speed[peer];
+    missing_.assign(1, 0);
+    for (std::uint32_t unit = 0; unit < chain_.size(); ++unit) {
+      missing_.push_back(missing_.back() + (state.owners(unit) < problem_.floor ? 1 : 0));
+    }
+    UnitRange best;
+    double most = -1;
+    std::uint32_t most_missing = 0;
+    for (const UnitRange window : windows) {
+      double sum = 0;
+      for (std::uint32_t unit = window.first; unit < window.end; ++unit)
+        sum += std::min(need_[unit], limit(peer, window) * chain_.work({unit, unit + 1}));
+      const std::uint32_t missing =
+          speed < slow_rate * chain_.work(window) ? missing_[window.end] - missing_[window.first] : 0;
+      const bool better = missing != most_missing ? missing > most_missing : sum > most * (1 + 1e-9);
+      if (!better && !best.empty()) continue;
+      best = window;
+      most = sum;
+      most_missing = missing;
+    }
+    return best;
+  }
+
+  const Problem& problem_;
+  const Chain& chain_;
+  std::vector<std::uint32_t> order_;
+  std::map<std::uint64_t, std::vector<UnitRange>> windows_;  // longest ranges, by memory
+  std::vector<double> need_;                                 // FLOP/s of each unit
+  std::vector<std::uint32_t> missing_;
+};
+
+}  // namespace
+
+RangeState greedy_ranges(const Problem& problem, double bound) {
+  Greedy greedy(problem);
+  RangeState best = greedy.run(bound, 0);
+  Score score = best.score();
+  for (double part = 1; part > 0.6 && (score.missing > 0 || score.throughput < part * bound); part -= 0.02) {
+    for (const double slow : {0.05, 0.2, 0.5}) {
+      RangeState state = greedy.run(part * bound, slow);
+      if (state.missing() > score.missing) continue;
+      const Score other = state.score();
+      if (!other.better_than(score)) continue;
+      score = other;
+      best = std::move(state);
+    }
+  }
+  return best;
+}
+
+RangeState with_newcomers(const Problem& problem, const std::vector<UnitRange>& held, double rate) {
+  RangeState state(problem, held);
+  Scheduler scheduler(problem.chain);
+  scheduler.shortfall(state.holders(), rate);
+  Greedy(problem).place(state, scheduler.unmet(), rate, 1);
+  return state;
+}
+
+RangeState search_ranges(const Problem& problem, const RangeState& start, double bound,
+                         const SearchLimits& limits) {
+  RangeState best = start;
+  Score score{std::numeric_limits<std::uint32_t>::max(), 0};
+  const std::uint32_t rounds = problem.count <= most_restarted ? restarts : 1;
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    RangeSearch search(problem, start, bound, limits, round + 1);
+    const std::uint64_t steps = std::min<std::uint64_t>(most_steps, most_work / search.step_work()) / rounds;
+    RangeState found = search.run(static_cast<std::uint32_t>(steps));
+    if (!search.score().better_than(score)) continue;
+    score = search.score();
+    best = std::move(found);
+    if (search.finished()) break;
+  }
+  return best;
+}
+
+void polish_ranges(const Problem& problem, RangeState& state) {
+  if (problem.count > most_polished) return;
+  const std::uint32_t size = problem.chain.size();
+  std::uint32_t left = polish_scores;
+  Score best = state.score();
+  for (bool better = true; better && left > 0;) {
+    better = false;
+    std::vector<std::uint32_t> cuts = state.cuts();
+    if (size <= short_chain) {
+      cuts.resize(size + 1);
+      std::iota(cuts.begin(), cuts.end(), 0u);
+    }
+    for (std::uint32_t peer = 0; peer < problem.count; ++peer) {
+      UnitRange own = state.range(peer);
+      for (std::size_t first = 0; first + 1 < cuts.size(); ++first) {
+        for (std::size_t end = first + 1; end < cuts.size() && left > 0; ++end) {
+          const UnitRange range{cuts[first], cuts[end]};
+          if (!problem.fits(peer, range)) break;
+          if (range == own) continue;
+          state.set(peer, range);
+          --left;
+          const Score score = state.missing() <= best.missing ? state.score() : Score{state.missing(), 0};
+          if (!score.better_than(best)) continue;
+          best = score;
+          own = range;
+          better = true;
+        }
+      }
+      state.set(peer, own);
+      for (std::uint32_t other = peer + 1; other < problem.count && left > 0; ++other) {
+        const UnitRange of_other = state.range(other);
+        if (own == of_other || own.empty() || of_other.empty()) continue;
+        if (!problem.fits(peer, of_other) || !problem.fits(other, own)) continue;
+        state.set(peer, of_other);
+        state.set(other, own);
+        --left;
+        const Score score = state.missing() <= best.missing ? state.score() : Score{state.missing(), 0};
+        if (score.better_than(best)) {
+          best = score;
+          own = of_other;
+          better = true;
+        } else {
+          state.set(peer, own);
+          state.set(other, of_other);
+        }
+      }
+    }
+  }
+}
+
+void revert_needless(const Problem& problem, const std::vector<UnitRange>& held, double enough,
+                     RangeState& state) {
+  std::vector<std::uint32_t> moved;
+  for (std::uint32_t peer = 0; peer < problem.count; ++peer) {
+    if (!held[peer].empty() && !(state.range(peer) == held[peer])) moved.push_back(peer);
+  }
+  std::stable_sort(moved.begin(), moved.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return fetched_bytes(problem.chain, held[a], state.range(a)) >
+           fetched_bytes(problem.chain, held[b], state.range(b));
+  });
+  Scheduler scheduler(problem.chain);
+  for (int round = 0; round < revert_rounds; ++round) {
+    for (const std::uint32_t peer : moved) {
+      const UnitRange range = state.range(peer);
+      const std::uint32_t missing = state.missing();
+      state.set(peer, held[peer]);
+      if (state.missing() > missing || !scheduler.serves(state.holders(), enough)) state.set(peer, range);
+    }
+  }
+}
+
+}  // namespace neuroshard::plan::detail

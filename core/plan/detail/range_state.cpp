@@ -1,0 +1,55 @@
+#include "core/plan/detail/range_state.h"
+
+namespace neuroshard::plan::detail {
+
+RangeState::RangeState(const Problem& problem)
+    : problem_(&problem),
+      owned_(std::size_t{problem.chain.size()} * problem.owners, 0),
+      distinct_(problem.chain.size(), 0),
+      missing_(problem.chain.size() * problem.floor) {
+  for (std::uint32_t peer = 0; peer < problem.count; ++peer)
+    holders_.push_back({{}, problem.speed[peer], problem.line[peer]});
+}
+
+RangeState::RangeState(const Problem& problem, const std::vector<UnitRange>& ranges) : RangeState(problem) {
+  for (std::uint32_t peer = 0; peer < problem.count; ++peer) set(peer, ranges[peer]);
+}
+
+void RangeState::set(std::uint32_t peer, UnitRange range) {
+  count(peer, holders_[peer].range, false);
+  holders_[peer].range = range;
+  count(peer, range, true);
+}
+
+void RangeState::count(std::uint32_t peer, UnitRange range, bool add) {
+  for (std::uint32_t unit = range.first; unit < range.end; ++unit) {
+    std::uint32_t& owned = owned_[std::size_t{unit} * problem_->owners + problem_->owner[peer]];
+    if (add) {
+      if (owned++ > 0) continue;
+      if (distinct_[unit]++ < problem_->floor) --missing_;
+    } else {
+      if (--owned > 0) continue;
+      if (--distinct_[unit] < problem_->floor) ++missing_;
+    }
+  }
+}
+
+Score RangeState::score() const {
+  return {missing_, best_schedule(problem_->chain, holders_).throughput};
+}
+
+std::vector<std::uint32_t> RangeState::cuts() const {
+  const std::uint32_t size = problem_->chain.size();
+  std::vector<std::uint8_t> used(size + 1, 0);
+  used[0] = used[size] = 1;
+  for (const Holder& holder : holders_) {
+    if (!holder.range.empty()) used[holder.range.first] = used[holder.range.end] = 1;
+  }
+  std::vector<std::uint32_t> cuts;
+  for (std::uint32_t unit = 0; unit <= size; ++unit) {
+    if (used[unit] != 0) cuts.push_back(unit);
+  }
+  return cuts;
+}
+
+}  // namespace neuroshard::plan::detail

@@ -1,0 +1,336 @@
+#include "core/plan/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "core/plan/detail/dealing.h"
+#include "core/plan/detail/range_search.h"
+#include "core/plan/schedule.h"
+
+namespace neuroshard::plan {
+namespace {
+
+using detail::Problem;
+using detail::RangeState;
+using detail::Score;
+
+constexpr double move_weights[] = {0.3, 0.1, 0.03};
+constexpr double polish_below = 0.98;  // of the bound
+
+Error bad_peer(const PlanPeer& peer, const char* what, double value) {
+  return make_error(ErrorCode::InvalidArgument,
+                    fmt::format("peer '{}': {} is {}; it must be positive", peer.id, what, value));
+}
+
+Expected<void> check(const std::vector<PlanPeer>& peers) {
+  const auto positive = [](double value) { return value > 0 && std::isfinite(value); };
+  if (peers.size() > most_peers) {
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("{} peers; a plan places at most {}", peers.size(), most_peers));
+  }
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    const PlanPeer& peer = peers[i];
+    if (peer.id.empty()) return make_error(ErrorCode::InvalidArgument, "a peer has no id");
+    if (i > 0 && peers[i - 1].id == peer.id)
+      return make_error(ErrorCode::InvalidArgument, fmt::format("two peers have the id '{}'", peer.id));
+    if (!positive(peer.speed)) return bad_peer(peer, "speed", peer.speed);
+    if (!positive(peer.up)) return bad_peer(peer, "up", peer.up);
+    if (!positive(peer.down)) return bad_peer(peer, "down", peer.down);
+  }
+  return {};
+}
+
+std::uint64_t usable_bytes(const PlanPeer& peer, std::uint64_t baseline) {
+  const std::uint64_t counted = counted_bytes(peer.memory);
+  return counted > baseline ? counted - baseline : 0;
+}
+
+Problem make_problem(const Chain& chain, const std::vector<PlanPeer>& peers, std::uint64_t baseline) {
+  Problem problem{chain};
+  problem.count = static_cast<std::uint32_t>(peers.size());
+  std::map<std::string_view, std::uint32_t> owners;
+  for (const PlanPeer& peer : peers) {
+    problem.speed.push_back(peer.speed);
+    problem.line.push_back(std::min(peer.up, peer.down));
+    problem.memory.push_back(usable_bytes(peer, baseline));
+    const auto next = static_cast<std::uint32_t>(owners.size());
+    problem.owner.push_back(owners.try_emplace(peer.owner, next).first->second);
+  }
+  problem.owners = static_cast<std::uint32_t>(owners.size());
+  problem.floor = std::min(problem.owners, least_replicas);
+  return problem;
+}
+
+std::vector<std::uint8_t> newcomers(const std::vector<UnitRange>& held) {
+  std::vector<std::uint8_t> movable;
+  for (const UnitRange range : held) movable.push_back(range.empty() ? 1 : 0);
+  return movable;
+}
+
+class Planner {
+ public:
+  Planner(const PlanRequest& request, std::vector<PlanPeer> peers)
+      : request_(request),
+        chain_(*request.chain),
+        peers_(std::move(peers)),
+        problem_(make_problem(chain_, peers_, request.options.baseline_bytes)),
+        bound_(throughput_bound(chain_, peers_, problem_.memory)),
+        dealt_(peers_.size(), 0) {
+    for (const PlanPeer& peer : peers_) ids_.push_back(peer.id);
+    read_present();
+  }
+
+  Expected<Plan> run() {
+    RangeState fresh = fresh_plan();
+    bool kept = false;
+    if (any_held_) kept = keep_present(fresh);
+    if (const auto gap = first_gap(fresh); !gap.empty()) return refused(gap);
+    std::vector<std::uint8_t> movable;
+    if (kept) {
+      movable = newcomers(held_);
+    } else {
+      std::fill(dealt_.begin(), dealt_.end(), std::uint8_t{0});
+    }
+    detail::deal(problem_, ids_, request_.beacon, request_.options.dealing_loss, movable, fresh, dealt_);
+    return report(fresh);
+  }
+
+ private:
+  void read_present() {
+    held_.assign(peers_.size(), {});
+    std::map<std::string_view, std::uint32_t> index;
+    for (std::uint32_t peer = 0; peer < problem_.count; ++peer) index[peers_[peer].id] = peer;
+    for (const Holding& holding : request_.present) {
+      const auto found = index.find(holding.id);
+      if (found == index.end() || holding.range.empty() || holding.range.end > chain_.size()) continue;
+      if (!problem_.fits(found->second, holding.range)) continue;
+      held_[found->second] = holding.range;
+      dealt_[found->second] = holding.dealt ? 1 : 0;
+      any_held_ = true;
+    }
+  }
+
+  RangeState fresh_plan() const {
+    RangeState state = detail::search_ranges(problem_, detail::greedy_ranges(problem_, bound_.throughput),
+                                             bound_.throughput, {});
+    if (state.score().throughput < bound_.throughput * polish_below) detail::polish_ranges(problem_, state);
+    return state;
+  }
+
+  std::uint64_t moved_bytes(const RangeState& state) const {
+    std::uint64_t sum = 0;
+    for (std::uint32_t peer = 0; peer < problem_.count; ++peer) {
+      if (!held_[peer].empty()) sum += fetch_bytes(peer, state.range(peer));
+    }
+    return sum;
+  }
+
+  std::uint64_t fetch_bytes(std::uint32_t peer, UnitRange range) const {
+    return detail::fetched_bytes(chain_, held_[peer], range);
+  }
+
+  // Replaces `fresh` by a plan in which present holders stay or move little, where that one is good enough. Whether it
+  // did.
+  bool keep_present(RangeState& fresh) const {
+    const Score wanted = fresh.score();
+    detail::SearchLimits limits;
+    limits.enough = wanted.throughput / (1 + request_.options.hysteresis);
+    const auto good = [&](const Score& score) {
+      return score.missing <= wanted.missing && score.throughput >= limits.enough;
+    };
+    limits.movable = newcomers(held_);
+    RangeState kept = detail::with_newcomers(problem_, held_, wanted.throughput);
+    if (!good(kept.score())) kept = detail::search_ranges(problem_, kept, bound_.throughput, limits);
+    if (good(kept.score())) {
+      fresh = std::move(kept);
+      return true;
+    }
+    limits.movable.clear();
+    limits.held = held_;
+    limits.budget = request_.options.migration_bytes;
+    // Bytes weigh less and less, until the plan is good enough.
+    for (const double weight : move_weights) {
+      limits.bytes_weight = weight;
+      kept = detail::search_ranges(problem_, kept, bound_.throughput, limits);
+      if (good(kept.score())) break;
+    }
+    const Score score = kept.score();
+    if (good(score)) detail::revert_needless(problem_, held_, limits.enough, kept);
+    if (!good(score) && (moved_bytes(fresh) <= limits.budget || score.missing > wanted.missing)) return false;
+    fresh = std::move(kept);
+    return true;
+  }
+
+  UnitRange first_gap(const RangeState& state) const {
+    UnitRange gap;
+    for (std::uint32_t unit = 0; unit < chain_.size(); ++unit) {
+      if (state.owners(unit) > 0) {
+        if (!gap.empty()) break;
+      } else if (gap.empty()) {
+        gap = {unit, unit + 1};
+      } else {
+        gap.end = unit + 1;
+      }
+    }
+    return gap;
+  }
+
+  Error refused(UnitRange gap) const {
+    const std::uint64_t most =
+        problem_.memory.empty() ? 0 : *std::max_element(problem_.memory.begin(), problem_.memory.end());
+    for (std::uint32_t unit = 0; unit < chain_.size(); ++unit) {
+      const std::uint64_t needed = chain_.memory({unit, unit + 1});
+      if (needed <= most) continue;
+      return make_error(
+          ErrorCode::Exhausted,
+          fmt::format("{} needs {} bytes on one node, and the largest node has {} for it: {} bytes are "
+                      "missing there. Add a node with more memory, or train a smaller shape.",
+                      chain_.unit(unit).name, needed, most, needed - most));
+    }
+    return make_error(
+        ErrorCode::Exhausted,
+        fmt::format("no node is left for {}: a node with {} bytes of free memory is missing. Add one, or "
+                    "train a smaller shape.",
+                    chain_.describe(gap), chain_.memory(gap)));
+  }
+
+  Plan report(const RangeState& state) const {
+    Plan plan;
+    const Schedule schedule = best_schedule(chain_, state.holders());
+    plan.throughput = schedule.throughput;
+    plan.bound = bound_;
+    plan.bottleneck = schedule.bottleneck;
+    plan.boundaries = boundaries(state);
+    plan.least_owners = problem_.owners;
+    for (std::uint32_t unit = 0; unit < chain_.size(); ++unit) {
+      plan.least_owners = std::min(plan.least_owners, state.owners(unit));
+      if (state.owners(unit) >= least_replicas) continue;
+      if (!plan.short_ranges.empty() && plan.short_ranges.back().end == unit) {
+        ++plan.short_ranges.back().end;
+      } else {
+        plan.short_ranges.push_back({unit, unit + 1});
+      }
+    }
+    for (std::uint32_t peer = 0; peer < problem_.count; ++peer) {
+      plan.peers.push_back(placed(state, schedule, peer));
+      (held_[peer].empty() ? plan.joined_bytes : plan.moved_bytes) += plan.peers.back().fetch_bytes;
+    }
+    return plan;
+  }
+
+  PlacedPeer placed(const RangeState& state, const Schedule& schedule, std::uint32_t peer) const {
+    PlacedPeer entry;
+    entry.id = peers_[peer].id;
+    entry.range = state.range(peer);
+    if (entry.range.empty()) {
+      entry.reason = Reason::TooSmall;
+      return entry;
+    }
+    const double used = problem_.speed[peer] - schedule.idle[peer];
+    entry.rate = schedule.peak[peer];
+    entry.used_percent = 100 * used / problem_.speed[peer];
+    entry.dealt = dealt_[peer] != 0;
+    entry.memory_bytes = chain_.memory(entry.range);
+    entry.fetch_bytes = fetch_bytes(peer, entry.range);
+    if (held_[peer] == entry.range) {
+      entry.reason = Reason::Kept;
+    } else if (entry.dealt) {
+      entry.reason = Reason::Dealt;
+    } else {
+      entry.reason = held_[peer].empty() ? Reason::Joined : Reason::Moved;
+    }
+    return entry;
+  }
+
+  std::vector<BoundaryLimit> boundaries(const RangeState& state) const {
+    std::vector<BoundaryLimit> limits;
+    for (const std::uint32_t cut : state.cuts()) {
+      if (cut == 0 || cut == chain_.size()) continue;
+      double before = 0, after = 0;
+      for (std::uint32_t peer = 0; peer < problem_.count; ++peer) {
+        const UnitRange range = state.range(peer);
+        if (range.empty()) continue;
+        const std::uint32_t crossings = chain_.crossings(range);
+        if (crossings == 0) continue;
+        const double tokens = problem_.line[peer] / (crossings * chain_.boundary_bytes());
+        if (range.end == cut) before += tokens;
+        if (range.first == cut) after += tokens;
+      }
+      limits.push_back({cut, std::min(before, after)});
+    }
+    return limits;
+  }
+
+  const PlanRequest& request_;
+  const Chain& chain_;
+  std::vector<PlanPeer> peers_;  // ascending ids
+  std::vector<std::string> ids_;
+  Problem problem_;
+  Bound bound_;
+  std::vector<UnitRange> held_;  // by present holders that still fit
+  bool any_held_ = false;
+  std::vector<std::uint8_t> dealt_;
+};
+
+}  // namespace
+
+std::string_view to_string(Reason reason) {
+  switch (reason) {
+    case Reason::Kept: return "kept";
+    case Reason::Joined: return "joined";
+    case Reason::Moved: return "moved";
+    case Reason::Dealt: return "dealt";
+    case Reason::TooSmall: return "too small";
+  }
+  return "unknown";
+}
+
+double holdable_copies(const Chain& chain, const std::vector<PlanPeer>& peers, const PlanOptions& options) {
+  // A node that fits only the embedding or the head adds no copy of what lies between them.
+  const UnitRange inner = chain.size() > 2 ? UnitRange{1, chain.size() - 1} : chain.whole();
+  std::map<std::uint64_t, std::uint64_t> longest;  // by usable memory
+  std::uint64_t sum = 0;
+  for (const PlanPeer& peer : peers) {
+    const std::uint64_t usable = usable_bytes(peer, options.baseline_bytes);
+    const auto [entry, is_new] = longest.try_emplace(usable, 0);
+    for (std::uint32_t first = inner.first; is_new && first < inner.end; ++first) {
+      std::uint32_t end = first;
+      while (end < inner.end && chain.memory({first, end + 1}) <= usable) ++end;
+      if (end > first) entry->second = std::max(entry->second, chain.transfer({first, end}));
+    }
+    sum += entry->second;
+  }
+  return static_cast<double>(sum) / static_cast<double>(chain.transfer(inner));
+}
+
+PlaceableShape placeable_shape(const GrowthRules& rules, const std::vector<PlanPeer>& peers,
+                               const PlanOptions& options,
+                               const std::function<Expected<Chain>(const compute::ModelShape&)>& make_chain) {
+  std::vector<std::uint64_t> memory;
+  for (const PlanPeer& peer : peers) memory.push_back(peer.memory);
+  const compute::ModelShape largest = choose_architecture(rules, memory).shape;
+  const double needed = 100.0 * least_replicas / usable_percent;
+  PlaceableShape best;
+  for (const Rung& rung : ladder(rules)) {
+    if (rung.shape.layers > largest.layers || rung.shape.hidden > largest.hidden) break;
+    const auto chain = make_chain(rung.shape);
+    if (!chain.ok()) break;
+    const double copies = holdable_copies(*chain, peers, options);
+    if (best.shape.layers == 0 || copies >= needed) best = {rung.shape, copies};
+  }
+  return best;
+}
+
+Expected<Plan> make_plan(const PlanRequest& request) {
+  std::vector<PlanPeer> peers = request.peers;
+  std::sort(peers.begin(), peers.end(), [](const PlanPeer& a, const PlanPeer& b) { return a.id < b.id; });
+  NS_RETURN_IF_ERROR(check(peers));
+  if (peers.empty()) return make_error(ErrorCode::Exhausted, "there are no peers; a plan needs at least one");
+  return Planner(request, std::move(peers)).run();
+}
+
+}  // namespace neuroshard::plan
