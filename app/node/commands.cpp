@@ -16,6 +16,7 @@ void add_chain_command(CLI::App& root, CommandContext& context);
 void add_audit_command(CLI::App& root, CommandContext& context);
 void add_partition_command(CLI::App& root, CommandContext& context);
 void add_partition_worker_command(CLI::App& root, CommandContext& context);
+void add_plan_command(CLI::App& root, CommandContext& context);
 void add_train_command(CLI::App& root, CommandContext& context);
 void add_wallet_command(CLI::App& root, CommandContext& context);
 void add_tracker_command(CLI::App& root, CommandContext& context);
@@ -64,6 +65,7 @@ void add_all_commands(CLI::App& root, CommandContext& context) {
   add_checkpoint_command(root, context);
   add_partition_command(root, context);
   add_partition_worker_command(root, context);
+  add_plan_command(root, context);
   add_simulate_command(root, context);
   add_settings_command(root, context);
   add_diagnostics_command(root, context);
