@@ -254,11 +254,10 @@ class Planner {
       for (std::uint32_t peer = 0; peer < problem_.count; ++peer) {
         const UnitRange range = state.range(peer);
         if (range.empty()) continue;
-        const std::uint32_t crossings = chain_.crossings(range);
-        if (crossings == 0) continue;
+        const std::uint32_t crossings = std::max(1u, chain_.crossings(range));
         const double tokens = problem_.line[peer] / (crossings * chain_.boundary_bytes());
-        if (range.end == cut) before += tokens;
-        if (range.first == cut) after += tokens;
+        if (range.holds(cut - 1)) before += tokens;
+        if (range.holds(cut)) after += tokens;
       }
       limits.push_back({cut, std::min(before, after)});
     }

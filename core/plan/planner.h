@@ -69,10 +69,10 @@ struct PlacedPeer {
   std::uint64_t fetch_bytes = 0;   // what it has to fetch for this plan
 };
 
-// A cut at which tokens pass from one node to another.
+// A cut: the end of some range. Tokens pass from a holder of the unit before it to one of the unit after it.
 struct BoundaryLimit {
   std::uint32_t unit = 0;        // the first one after it
-  double tokens_per_second = 0;  // that the lines of both sides carry, the smaller of the two
+  double tokens_per_second = 0;  // that the lines of all holders on either side carry, the smaller sum
 };
 
 struct Plan {

@@ -105,7 +105,7 @@ class TestPlanCommand : public QObject {
                            << QByteArray("two peers have the id 'a'");
     QTest::newRow("range") << "[" + peer("a", "8GB", ",\"range\":[3,2]") + "]"
                            << QByteArray("\"range\" must be [first, end]");
-    QTest::newRow("deep") << QByteArray(100, '[') << QByteArray("nests deeper");
+    QTest::newRow("deep") << QByteArray(100, '[') + QByteArray(100, ']') << QByteArray("nests deeper");
   }
   void bad_files_are_named_with_the_place() {
     QFETCH(QByteArray, content);
