@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/plan/detail/dealing.h"
+#include "core/plan/detail/greedy_ranges.h"
 #include "core/plan/detail/range_search.h"
 #include "core/plan/schedule.h"
 

@@ -1,4 +1,4 @@
-// The search for ranges: a greedy start, then threshold accepting (Dueck, Scheuer 1990).
+// The search for ranges from a first choice (greedy_ranges.h): threshold accepting (Dueck, Scheuer 1990).
 //
 // Throughput alone is a poor guide, because most single changes leave it as it is. So the search lowers the work that is
 // not served at a target a little above the best throughput so far; at 0 the target rises. A holder always takes the
@@ -22,12 +22,6 @@ struct SearchLimits {
   double bytes_weight = 0;  // part of the throughput that fetching the whole chain once may cost
   double enough = 0;        // tokens/s at which the search ends
 };
-
-// Each peer by descending speed takes the window with the most unserved work.
-RangeState greedy_ranges(const Problem& problem, double bound);
-
-// The held ranges, and for all other peers windows with the most work that is not served at the rate.
-RangeState with_newcomers(const Problem& problem, const std::vector<UnitRange>& held, double rate);
 
 RangeState search_ranges(const Problem& problem, const RangeState& start, double bound,
                          const SearchLimits& limits);
