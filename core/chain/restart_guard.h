@@ -96,7 +96,7 @@ class RestartGuard {
   MonotonicTime answers_from_{};  // count
   bool runs_twice_ = false;
   std::optional<Heartbeat> own_;         // the last that was signed
-  std::set<net::NodeId> told_;           // have answered this start
+  std::set<net::NodeId> told_;           // have answered this start, at this height
   std::map<net::NodeId, Start> starts_;  // of members
 };
 

@@ -46,23 +46,14 @@ bool RestartWatch::forgot(std::uint64_t height, std::uint64_t round, MonotonicTi
 }
 
 bool RestartWatch::tick(std::uint64_t height, std::uint64_t round, MonotonicTime now) {
-  const Duration passed = now - since_;
-  switch (state_) {
-    case State::Settled: return false;
-    case State::Asking:
-      if (passed < ask_for_) return false;
-      if (is_old_) return wait(height, round, now), false;
-      break;
-    case State::Behind:
-    case State::Comparing:
-      if (passed >= (state_ == State::Behind ? wait_ : ask_for_)) wait(height, round, now);
-      return false;
-    case State::Waiting:
-      if (passed < wait_) return false;
-      break;
-  }
-  state_ = State::Settled;
-  return true;
+  const bool asks = state_ == State::Asking || state_ == State::Comparing;
+  if (state_ == State::Settled || now - since_ < (asks ? ask_for_ : wait_)) return false;
+  const bool settles = state_ == State::Waiting || (state_ == State::Asking && !is_old_);
+  if (settles)
+    state_ = State::Settled;
+  else
+    wait(height, round, now);
+  return settles;
 }
 
 }  // namespace neuroshard::chain
