@@ -26,9 +26,7 @@ class Dealing {
         scheduler_(problem.chain) {}
 
   void deal_unit(std::uint32_t unit) {
-    for (std::uint32_t peer = 0; peer < problem_.count; ++peer) {
-      if (dealt_[peer] != 0 && state_.range(peer).holds(unit)) return;
-    }
+    if (is_dealt(unit)) return;
     const std::vector<std::uint32_t> ranked = rank(unit);
     for (std::size_t i = 0; i < std::min(ranked.size(), most_ranks); ++i) {
       const std::uint32_t peer = ranked[i];
@@ -37,14 +35,28 @@ class Dealing {
         return;
       }
     }
-    for (const std::uint32_t peer : ranked) {
-      if (!state_.range(peer).holds(unit)) continue;
-      dealt_[peer] = 1;
-      return;
-    }
+    take_best(ranked, unit);
+  }
+
+  // Without an exchange.
+  void deal_holder(std::uint32_t unit) {
+    if (!is_dealt(unit)) take_best(rank(unit), unit);
   }
 
  private:
+  bool is_dealt(std::uint32_t unit) const {
+    for (std::uint32_t peer = 0; peer < problem_.count; ++peer)
+      if (dealt_[peer] != 0 && state_.range(peer).holds(unit)) return true;
+    return false;
+  }
+
+  // The holder of the unit that ranks first.
+  void take_best(const std::vector<std::uint32_t>& ranked, std::uint32_t unit) {
+    const auto best = std::find_if(ranked.begin(), ranked.end(),
+                                   [&](std::uint32_t peer) { return state_.range(peer).holds(unit); });
+    if (best != ranked.end()) dealt_[*best] = 1;
+  }
+
   // Peers that fit the unit alone, the lowest hash first.
   std::vector<std::uint32_t> rank(std::uint32_t unit) const {
     std::vector<std::pair<Hash256, std::uint32_t>> hashes;
@@ -113,6 +125,8 @@ void deal(const Problem& problem, const std::vector<std::string>& ids, const Has
   const std::vector<std::uint32_t> cuts = state.cuts();
   Dealing dealing(problem, ids, beacon, state.score().throughput * (1 - loss), movable, state, dealt);
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) dealing.deal_unit(cuts[i]);
+  // Exchanges may have moved a dealt holder away from units that had no other.
+  for (std::uint32_t unit = 0; unit < problem.chain.size(); ++unit) dealing.deal_holder(unit);
 }
 
 }  // namespace neuroshard::plan::detail
