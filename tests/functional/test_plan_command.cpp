@@ -65,6 +65,16 @@ class TestPlanCommand : public QObject {
     const ProcessResult text = plan({"--peers", three_, "--what-if", "memory=16GiB,speed=2T"});
     QVERIFY2(text.out.contains("tier        Nano -> Micro"), text.out.constData());
     QVERIFY2(text.out.contains("(you)"), text.out.constData());
+    // The shape is another one, so nobody has any of it.
+    QVERIFY(object["shape"] != after["shape"]);
+    QCOMPARE(after["moved_bytes"].toDouble(), 0.0);
+    double fetched = 0;
+    for (const QJsonValue& peer : after["peers"].toArray()) {
+      QVERIFY(peer["fetch_bytes"].toDouble() > 0);
+      fetched += peer["fetch_bytes"].toDouble();
+    }
+    QCOMPARE(after["joined_bytes"].toDouble(), fetched);
+    QVERIFY2(text.out.contains("all ranges are of another shape"), text.out.constData());
     const ProcessResult leaves = plan({"--peers", three_, "--what-if", "leave=a"});
     QVERIFY2(leaves.ok(), leaves.text().constData());
     QVERIFY2(leaves.out.contains("With leave=a:"), leaves.out.constData());

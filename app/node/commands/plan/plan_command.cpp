@@ -33,6 +33,11 @@ std::string gigabytes(std::uint64_t bytes) {
   return fmt::format("{:.4g} GB", static_cast<double>(bytes) / 1e9);
 }
 
+// Both of one ladder, so depth and width tell them apart.
+bool same(const compute::ModelShape& a, const compute::ModelShape& b) {
+  return a.layers == b.layers && a.hidden == b.hidden;
+}
+
 std::string describe(const compute::ModelShape& shape) {
   return fmt::format("{} layers of width {}, {:.4g} million parameters", shape.layers, shape.hidden,
                      static_cast<double>(compute::model_parameter_count(shape)) / 1e6);
@@ -83,13 +88,14 @@ class PlanRun {
     request.chain = &*result.chain;
     request.peers = peers;
     request.beacon = beacon_;
-    request.present = present_;
+    if (!present_shape_ || same(*present_shape_, result.placeable.shape)) request.present = present_;
     NS_ASSIGN_OR_RETURN(result.plan, plan::make_plan(request));
     return result;
   }
 
-  // Later plans start from this one.
+  // Later plans of the same shape start from this one.
   void hold(const NetworkPlan& plan) {
+    present_shape_ = plan.placeable.shape;
     present_.clear();
     for (const plan::PlacedPeer& peer : plan.plan.peers)
       present_.push_back({peer.id, peer.range, peer.dealt});
@@ -100,6 +106,7 @@ class PlanRun {
   plan::GrowthRules rules_;
   Hash256 beacon_;
   std::vector<plan::Holding> present_;
+  std::optional<compute::ModelShape> present_shape_;  // none: of the first plan
 };
 
 std::string why(const plan::PlacedPeer& peer) {
@@ -126,8 +133,7 @@ void print_shape(const NetworkPlan& result, Output& output) {
   output.line(fmt::format("tier        {}{}", plan::to_string(architecture.tier),
                           next_tier ? fmt::format(", the next one from {}", gigabytes(*next_tier)) : ""));
   output.line(fmt::format("model       {}", describe(result.placeable.shape)));
-  if (result.placeable.shape.layers != architecture.shape.layers ||
-      result.placeable.shape.hidden != architecture.shape.hidden) {
+  if (!same(result.placeable.shape, architecture.shape)) {
     output.line(fmt::format("            The memory would allow {}, but nodes hold whole layers.",
                             describe(architecture.shape)));
   }
@@ -230,8 +236,12 @@ void print_change(const NetworkPlan& before, const NetworkPlan& after, const std
       fmt::format("{:.1f} tokens/s", after.plan.throughput));
   row("owners", fmt::format("at least {}", before.plan.least_owners),
       fmt::format("at least {}", after.plan.least_owners));
-  output.line(fmt::format("{:<11} {} by present nodes, {} by new ones", "to fetch",
-                          gigabytes(after.plan.moved_bytes), gigabytes(after.plan.joined_bytes)));
+  const bool same_shape = same(after.placeable.shape, before.placeable.shape);
+  output.line(same_shape
+                  ? fmt::format("{:<11} {} by present nodes, {} by new ones", "to fetch",
+                                gigabytes(after.plan.moved_bytes), gigabytes(after.plan.joined_bytes))
+                  : fmt::format("{:<11} all ranges are of another shape: {} if each node fetches its own",
+                                "to fetch", gigabytes(after.plan.joined_bytes)));
   for (const plan::PlacedPeer& peer : after.plan.peers) {
     const auto& peers = before.plan.peers;
     const auto found = std::find_if(peers.begin(), peers.end(),
