@@ -50,9 +50,11 @@ inline std::vector<PlanPeer> random_peers(Rng& rng, std::size_t count, const Pee
     peer.id = "node" + std::to_string(10'000 + i);
     peer.owner = "owner" + std::to_string(i / kind.peers_per_owner);
     peer.memory = memories[rng.below(10)] * gigabyte;
-    peer.speed = 5e10 * std::pow(10.0, kind.speed_spread * rng.uniform() * rng.uniform());
-    peer.up = megabit * kind.line_least * std::pow(kind.line_most / kind.line_least, rng.uniform());
-    peer.down = peer.up * (1 + 4 * rng.uniform());
+    // Rounded: the last bit of pow() depends on the processor.
+    peer.speed = 1e6 * std::round(5e4 * std::pow(10.0, kind.speed_spread * rng.uniform() * rng.uniform()));
+    peer.up =
+        std::round(megabit * kind.line_least * std::pow(kind.line_most / kind.line_least, rng.uniform()));
+    peer.down = std::round(peer.up * (1 + 4 * rng.uniform()));
   }
   return peers;
 }
