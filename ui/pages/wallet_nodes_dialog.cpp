@@ -163,7 +163,7 @@ void WalletNodesDialog::revoke(const QString& node) {
   QStringList command{QStringLiteral("revoke"), node, QStringLiteral("--yes")};
   if (locked_) command << QStringLiteral("--passphrase-file") << QStringLiteral("-");
   QByteArray passphrase = locked_ ? passphrase_->text().toUtf8() : QByteArray();
-  state_->setText(tr("Waiting for the block that has the revocation …"));
+  state_->setText(tr("Waiting for the block that has the revocation. Keep this window open until then."));
   revoking_.start(words(command), passphrase);
   passphrase.fill('\0');
   update_action();

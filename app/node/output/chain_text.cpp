@@ -38,6 +38,22 @@ const char* standing_of(const chain::Registry& registry, const chain::MemberReco
   return registry.is_voter(member) ? "voter" : "candidate";
 }
 
+std::vector<const chain::MemberRecord*> members_of(const chain::Registry& registry,
+                                                   const crypto::PublicKey& wallet) {
+  std::vector<const chain::MemberRecord*> members;
+  for (const chain::MemberRecord& member : registry.members())
+    if (registry.wallet(member.wallet)->key == wallet) members.push_back(&member);
+  return members;
+}
+
+std::vector<const chain::RevocationRecord*> revoked_by(const chain::Registry& registry,
+                                                       const crypto::PublicKey& wallet) {
+  std::vector<const chain::RevocationRecord*> revoked;
+  for (const chain::RevocationRecord& one : registry.revocations())
+    if (one.wallet == wallet) revoked.push_back(&one);
+  return revoked;
+}
+
 Json signers_of(const chain::Certificate& certificate) {
   Json signers = Json::array();
   for (const chain::VoterSignature& one : certificate.commits.signatures) signers.push_back(one.voter);
@@ -180,26 +196,6 @@ std::vector<std::string> tip_lines(const chain::History& history) {
     lines.push_back(fmt::format("  {:<9}  {}  in block {}", "revoked", node_of(one.node), one.height));
   return lines;
 }
-
-namespace {
-
-std::vector<const chain::MemberRecord*> members_of(const chain::Registry& registry,
-                                                   const crypto::PublicKey& wallet) {
-  std::vector<const chain::MemberRecord*> members;
-  for (const chain::MemberRecord& member : registry.members())
-    if (registry.wallet(member.wallet)->key == wallet) members.push_back(&member);
-  return members;
-}
-
-std::vector<const chain::RevocationRecord*> revoked_by(const chain::Registry& registry,
-                                                       const crypto::PublicKey& wallet) {
-  std::vector<const chain::RevocationRecord*> revoked;
-  for (const chain::RevocationRecord& one : registry.revocations())
-    if (one.wallet == wallet) revoked.push_back(&one);
-  return revoked;
-}
-
-}  // namespace
 
 Json wallet_nodes_json(const chain::History& history, const crypto::PublicKey& wallet) {
   const chain::ChainTip& tip = history.tip();
