@@ -83,9 +83,14 @@ Expected<void> check_name(const std::string& name) {
 Expected<void> check_outer_loop(const ConsensusPart& c) {
   const auto sync = rounds::sync_choice(c.sync);
   if (c.sync != "none" && !sync)
-    return bad("sync", fmt::format("must be \"none\", \"plain\", \"delayed-1\" or \"fragments=P\", with P "
-                                   "from {} to {}",
-                                   rounds::least_profile_fragments, rounds::most_profile_fragments));
+    return bad("sync",
+               fmt::format("must be \"none\", \"plain\", \"delayed-1\", \"fragments=P\" with P from {} to "
+                           "{}, or \"parts=P\" with P from {} to {}",
+                           rounds::least_profile_fragments, rounds::most_profile_fragments,
+                           rounds::least_profile_parts, rounds::most_profile_parts));
+  if (sync && sync->parts > c.layers)
+    return bad("sync", fmt::format("has {} parts; the limit is layers, {}, because each part has a layer",
+                                   sync->parts, c.layers));
   if (sync && c.inner_steps != 0 && sync->fragments > c.inner_steps)
     return bad("sync", fmt::format("has {} fragments; the limit is inner_steps, {}, because each fragment "
                                    "ends its round at another step",

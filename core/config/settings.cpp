@@ -12,6 +12,7 @@
 #include "core/config/former_names.h"
 #include "core/contribute/rules.h"
 #include "core/platform/socket/resolve.h"
+#include "core/rounds/sync.h"
 
 namespace neuroshard::config {
 namespace {
@@ -48,6 +49,10 @@ constexpr std::array<SettingInfo, setting_count> table{{
      "while "
      "nobody asks for text",
      "Share for generated text", "Training", "%", false},
+    {S::Part, "part", T::Integer, K::Setting, 0, rounds::most_profile_parts, "0", "",
+     "part of the model that this node holds, where the network's members hold parts (1 is the first); 0 = "
+     "none chosen",
+     "Part of the model", "Training", "", true},
     {S::CheckpointMinInterval, "checkpoint_min_interval", T::Seconds, K::Setting, 0, day, "10min", "",
      "shortest time between two automatic checkpoints", "Time between checkpoints", "Storage", "s", false},
     {S::CheckpointEverySteps, "checkpoint_every_steps", T::Integer, K::Setting, 1, 1'000'000, "10", "",

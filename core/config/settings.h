@@ -29,6 +29,7 @@ enum class Setting : std::uint8_t {
   Precision,
   MaxMicroBatch,
   GenerationShare,
+  Part,
   CheckpointMinInterval,
   CheckpointEverySteps,
   CheckpointKeepLast,

@@ -73,6 +73,8 @@ struct EngineOptions {
   std::shared_ptr<storage::DiskBudget> disk;
   // Outer rounds with other nodes; null: the node trains alone.
   std::shared_ptr<RoundTrainer> rounds;
+  // The pipeline of a network whose members hold parts of the model; null: this node holds all of it.
+  std::shared_ptr<PipelineTrainer> pipeline;
   // The state of the rounds, for the snapshot; any thread. Null without rounds.
   std::function<node::RoundsView()> rounds_view;
   // The details, for query_rounds(): replies once, on any thread; must only enqueue.

@@ -27,7 +27,7 @@ struct RoundPlace {
 class RoundModel {
  public:
   virtual ~RoundModel() = default;
-  virtual std::uint64_t parameters() const = 0;  // P: of all slots together
+  virtual std::uint64_t parameters() const = 0;  // P: of all slots together that this node holds
   virtual const Hash256& tokenizer_hash() const = 0;
   // All weights in slot order are [P] fp32; these calls copy those from `first` on, as many as the span has.
   virtual Expected<void> read_weights(std::uint64_t first, Span<float> target) = 0;

@@ -23,6 +23,7 @@ RoundTrainer::RoundTrainer(RoundTrainerOptions options, std::shared_ptr<Spool> s
   NS_CHECK(options_.inner_steps >= 1);
   NS_CHECK(options_.fragments >= 1 && options_.fragments <= rounds::max_fragments &&
            options_.fragments <= options_.inner_steps);
+  NS_CHECK(options_.parts.empty() || (options_.fragments == 1 && options_.own_part < options_.parts.size()));
   for (std::uint32_t i = 0; i < options_.fragments; ++i)
     parts_.push_back(std::make_unique<FragmentTrainer>(*this));
 }
@@ -83,20 +84,12 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
                       fmt::format("a model of {} values can't be synchronised in {} fragments; its network "
                                   "must be created again with fewer (--sync)",
                                   values, parts_.size()));
-  RoundFacts facts{
-      model.tokenizer_hash(), rounds::cut_fragments(values, parts_.size(), options_.inner_steps), {}};
+  RoundFacts facts = facts_of(model);
   const bool is_new = [&] {
     std::lock_guard lock(mutex_);
     return told_ != facts.tokenizer;
   }();
-  if (is_new) {
-    for (const rounds::Fragment& fragment : facts.fragments) {
-      NS_ASSIGN_OR_RETURN(ByteSourcePtr weights, copy_weights(model, fragment));
-      ByteSourcePtr momentum = zero_bytes(weights->size());
-      facts.states.push_back(std::make_shared<const rounds::OuterState>(rounds::OuterState{
-          rounds::state_counts(fragment.count, 0), joined({std::move(weights), std::move(momentum)})}));
-    }
-  }
+  if (is_new) NS_RETURN_IF_ERROR(copy_states(model, facts));
   model_ = &model;
   since_arrival_ = 0;
   const std::vector<RoundPlace> places = model.places();
@@ -104,10 +97,37 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
   if (wanted_ && *wanted_ != facts.tokenizer) change_from_ = clock_.monotonic_now() + change_pause;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (told_ && is_new) parts_[i]->forget();
-    parts_[i]->attach(facts.fragments[i], places.size() == parts_.size() ? places[i] : RoundPlace{});
+    parts_[i]->attach(own_fragment(facts, i), places.size() == parts_.size() ? places[i] : RoundPlace{});
   }
   facts_ = std::move(facts);
   tell_ready();
+  return {};
+}
+
+RoundFacts RoundTrainer::facts_of(const RoundModel& model) const {
+  if (!options_.parts.empty()) return {model.tokenizer_hash(), options_.parts, {}};
+  return {model.tokenizer_hash(),
+          rounds::cut_fragments(model.parameters(), parts_.size(), options_.inner_steps),
+          {}};
+}
+
+// Of the model here: a part's values begin with its own first one.
+rounds::Fragment RoundTrainer::own_fragment(const RoundFacts& facts, std::size_t i) const {
+  if (options_.parts.empty()) return facts.fragments[i];
+  rounds::Fragment part = facts.fragments[options_.own_part];
+  part.first = 0;
+  return part;
+}
+
+Expected<void> RoundTrainer::copy_states(RoundModel& model, RoundFacts& facts) {
+  facts.states.resize(facts.fragments.size());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const rounds::Fragment own = own_fragment(facts, i);
+    NS_ASSIGN_OR_RETURN(ByteSourcePtr weights, copy_weights(model, own));
+    ByteSourcePtr momentum = zero_bytes(weights->size());
+    facts.states[own.row] = std::make_shared<const rounds::OuterState>(rounds::OuterState{
+        rounds::state_counts(own.count, 0), joined({std::move(weights), std::move(momentum)})});
+  }
   return {};
 }
 

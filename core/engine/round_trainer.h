@@ -4,6 +4,9 @@
 // before its first anchor and after its H steps until the round's result; where rounds overlap, it rests only
 // if the result is still missing after H more steps.
 //
+// Where the members hold parts of the model, the model here is this node's part, one row of several
+// (config/model_part.h).
+//
 // Where the model is synchronised in fragments (rounds/fragments.h), each row has a learner of its own: every
 // step trains all fragments, and runs only when none of them has to rest.
 //
@@ -36,6 +39,9 @@ namespace neuroshard::engine {
 struct RoundTrainerOptions {
   std::uint32_t inner_steps = 500;  // H
   std::uint32_t fragments = 1;      // in which the model is synchronised; H at most
+  // The parts of the model, of which this node holds one; empty: it holds the whole model.
+  std::vector<rounds::Fragment> parts;
+  std::uint32_t own_part = 0;
   outer::CodecOptions codec;
   std::optional<float> error_feedback_beta;  // none: the codec's error is lost
   // Without a result, a node trains alone for at most this many rounds, then it rests.
@@ -46,8 +52,9 @@ struct RoundTrainerOptions {
 // Facts about the model once it is ready.
 struct RoundFacts {
   Hash256 tokenizer{};
-  std::vector<rounds::Fragment> fragments;  // they cover all parameters
-  // Their weights, with zero momentum; empty for a model that is made again later.
+  std::vector<rounds::Fragment> fragments;  // by row; they cover all parameters
+  // By row: the weights that this node holds, with zero momentum, and null for others; empty for a model that is made
+  // again later.
   std::vector<rounds::Anchor> states;
 };
 
@@ -70,6 +77,7 @@ class RoundTrainer final {
   void listen(Listener listener);
   // The learner of a fragment's endpoint; lives as long as this object. Each fragment has its own error
   // feedback, where it is on; a learner ignores the memory of another model.
+  // By the fragments that this node trains: of its only part, 0.
   rounds::RoundLearner& learner(std::size_t fragment = 0);
   // The network has this tokenizer, and the model's text another one: the model has to be made again with it. A
   // model that is attached without it is not asked again for a minute.  Threads: any.
@@ -106,8 +114,11 @@ class RoundTrainer final {
   bool may_train() const;          // with the lock
   bool must_change() const;        // with the lock; the tokenizer
   FragmentTrainer* asked() const;  // with the lock; the first with a request
-  void tell_ready();               // with the lock
-  void tell_progress();            // with the lock
+  RoundFacts facts_of(const RoundModel& model) const;
+  Expected<void> copy_states(RoundModel& model, RoundFacts& facts);
+  rounds::Fragment own_fragment(const RoundFacts& facts, std::size_t i) const;
+  void tell_ready();     // with the lock
+  void tell_progress();  // with the lock
   Turn rest_without_room(const Error& error);
   void note_places();   // compute thread
   void set_schedule();  // compute thread

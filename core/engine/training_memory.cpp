@@ -60,6 +60,29 @@ Expected<std::uint64_t> limit_in_force(std::uint64_t user_limit, std::uint64_t r
   return user_limit == 0 ? usable : std::min(user_limit, usable);
 }
 
+compute::StageSpec spec_of(const TrainingMemoryRequest& request) {
+  compute::StageSpec spec;
+  spec.shape = request.shape;
+  spec.first_layer = request.range.first_layer;
+  spec.layer_count = request.range.layer_count;
+  spec.embed = request.range.embed;
+  spec.head = request.range.head;
+  spec.trainable = request.training;
+  return spec;
+}
+
+// Bytes that a stage keeps of so many sequences until they are back. In a pipeline the gradients of weights come later, so the
+// factors of those are kept as well.
+std::uint64_t held_bytes(const TrainingMemoryRequest& request, const compute::StageSpec& spec) {
+  const std::uint32_t sequence = request.shape.sequence;
+  const std::uint64_t activations =
+      compute::estimate_activation_bytes_per_sample(spec, request.precision, sequence);
+  if (request.range == compute::whole_model(request.shape)) return activations;
+  const std::uint64_t tokens = std::uint64_t{request.sequences_together} * sequence;
+  return request.sequences_together * activations +
+         compute::estimate_deferred_bytes(spec, request.precision, tokens);
+}
+
 }  // namespace
 
 std::uint64_t outer_round_bytes(const RoundShape& shape) {
@@ -79,8 +102,8 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   platform::trim_heap();
   const std::uint64_t resident = platform::process_memory().resident.value_or(0);
   NS_ASSIGN_OR_RETURN(const std::uint64_t limit, limit_in_force(request.user_limit, resident));
-  const compute::MemoryEstimate model =
-      compute::estimate_memory(request.shape, request.precision, request.training);
+  const compute::StageSpec spec = spec_of(request);
+  const compute::MemoryEstimate model = compute::estimate_memory(spec, request.precision);
   const std::uint32_t sequence = request.shape.sequence;
   train::MemoryNeeds needs;
   needs.baseline = round_up(std::max(resident, request.least_resident), baseline_grain);
@@ -89,12 +112,10 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   needs.moments = model.moments;
   needs.data = request.data_bytes + request.outer_bytes;
   needs.margin = margin;
-  needs.workspace =
-      compute::estimate_workspace_bytes(request.shape, request.precision, sequence, request.threads);
-  needs.activation_per_sample =
-      compute::estimate_activation_bytes_per_sample(request.shape, request.precision, sequence);
+  needs.workspace = compute::estimate_workspace_bytes(spec, request.precision, sequence, request.threads);
+  needs.activation_per_sample = held_bytes(request, spec);
   if (request.training) {
-    const std::vector<compute::SlotId> slots = compute::model_slots(request.shape);
+    const std::vector<compute::SlotId> slots = compute::slots_of(request.shape, request.range);
     const std::uint64_t copy = checkpoint::Snapshot::bytes_for(request.shape, slots);
     // A larger one is in the spool: its 12 bytes a parameter would be more than weights and gradients.
     needs.snapshot_whole =
@@ -111,6 +132,7 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   const std::uint64_t activations = memory.plan.micro_batch * needs.activation_per_sample;
   memory.spare_bytes = (memory.plan.available - std::min(activations, memory.plan.available)) / 2;
   memory.needs = needs;
+  memory.sequences_together = request.sequences_together;
   return memory;
 }
 
@@ -122,8 +144,8 @@ std::string TrainingMemory::describe() const {
       "the memory plan expects {} MiB at the peak: program {}, model and optimizer {}, checkpoint {}, text "
       "and "
       "rounds {}, {} sequences at a time {}. It keeps {} MiB free below the limit of {} MiB",
-      plan.expected / mib, needs.baseline / mib, model / mib, copy / mib, needs.data / mib, plan.micro_batch,
-      step / mib, needs.margin / mib, plan.limit / mib);
+      plan.expected / mib, needs.baseline / mib, model / mib, copy / mib, needs.data / mib,
+      plan.micro_batch * sequences_together, step / mib, needs.margin / mib, plan.limit / mib);
 }
 
 std::uint32_t MemoryWatch::check(std::uint32_t micro_batch, std::optional<std::string>* note) {

@@ -9,6 +9,7 @@
 #include "core/base/expected.h"
 #include "core/compute/memory_estimate.h"
 #include "core/compute/model_shape.h"
+#include "core/compute/stage_range.h"
 #include "core/outer/codec.h"
 #include "core/train/memory_plan.h"
 
@@ -16,6 +17,7 @@ namespace neuroshard::engine {
 
 struct TrainingMemoryRequest {
   compute::ModelShape shape;
+  compute::StageRange range;  // of the shape: the layers that this node holds
   compute::Precision precision = compute::Precision::Fp32;
   bool training = true;           // false: weights only, for generation
   std::uint64_t data_bytes = 0;   // token shards
@@ -23,6 +25,8 @@ struct TrainingMemoryRequest {
   std::uint64_t user_limit = 0;   // the setting; 0 = what the machine has free
   std::uint32_t max_micro_batch = train::default_max_micro_batch;
   std::uint32_t sequences_per_step = 1;
+  // Of a pipeline: so many sequences are a micro-batch, and the plan says how many micro-batches a stage may hold at once.
+  std::uint32_t sequences_together = 1;
   std::uint32_t threads = 1;
   std::uint64_t least_resident = 0;  // before the compute module is loaded: with_module_bytes, else 0
 };
@@ -51,6 +55,7 @@ struct TrainingMemory {
   std::uint64_t tensor_bytes = 0;  // the compute module's memory limit, for its tensors
   std::uint64_t spare_bytes = 0;   // half of what no activation is planned for
   train::MemoryNeeds needs;        // that the plan was made for
+  std::uint32_t sequences_together = 1;
 
   // For a person: the expected peak and its parts.
   std::string describe() const;

@@ -30,6 +30,7 @@
 #include "core/data/dataset.h"
 #include "core/data/peer_source.h"
 #include "core/data/tokenizer.h"
+#include "core/engine/pipeline_trainer.h"
 #include "core/engine/round_model.h"
 #include "core/engine/training_history.h"
 #include "core/storage/disk_budget.h"
@@ -46,6 +47,8 @@ struct TrainingServices {
   std::shared_ptr<TrainingHistory> history = nullptr;
   // Outer rounds run beside the training: the memory plan includes their memory.
   bool rounds = false;
+  // Of a network whose members hold parts of the model; null: this node has no pipeline.
+  std::shared_ptr<PipelineTrainer> pipeline = nullptr;
   // Other nodes that may have cached the published data; null: none.
   data::PeerSource* peers = nullptr;
   // Checkpoints that retention keeps; null: none.
@@ -95,7 +98,8 @@ struct PrepareOptions {
 struct SessionInfo {
   compute::ModuleInfo compute{};
   compute::ModelShape shape;
-  std::uint64_t parameters = 0;
+  compute::StageRange range;            // of the model that this node holds
+  std::uint64_t parameters = 0;         // of the whole model
   std::uint64_t active_parameters = 0;  // that one token passes through
   std::uint64_t step = 0;               // steps done so far
   std::string restored_from;            // name of the checkpoint; empty: a new model
@@ -179,7 +183,7 @@ class TrainingSession {
   virtual void limit_threads(std::uint32_t threads) { static_cast<void>(threads); }
 
   // The held-out loss now: over all held-out text, or over the setting's evenly spaced part. NotFound when
-  // nothing is held out.
+  // nothing is held out. Unavailable: the session holds a part of the model only.
   virtual Expected<Validation> evaluate(bool complete, const CancelToken& cancel) = 0;
 
   // Saves now, regardless of the policy, and waits until it is on the disk; returns the checkpoint's name.

@@ -58,6 +58,7 @@ void for_each_text(SnapshotType& s, Visit visit) {
                      &s.rounds.global.verified_reason}) {
     visit(*text, max_text);
   }
+  if (s.rounds.part) visit(s.rounds.part->holds, max_text);
   for (auto& id : s.rounds.chain.missing) visit(id, max_key);
   for (auto& other : s.rounds.chain.others) visit(other.genesis, max_key);
   for (auto& alert : s.alerts) {

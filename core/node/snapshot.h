@@ -201,6 +201,19 @@ struct ChainView {
 };
 
 // Outer rounds: what this node trains, made one with what the other members train (core/rounds).
+// Of a network whose members hold parts of the model: this node's part, and the pipeline that passes through it.
+struct PartView {
+  std::uint32_t number = 0, count = 0;  // from 1 on
+  std::string holds;                    // "embedding, layers 0 to 3"
+  std::vector<std::uint32_t>
+      holders;                 // by part: active members that hold it, as many as parts once they are known
+  bool paused = false;         // the pipeline goes around this node
+  std::uint32_t sessions = 0;  // of drivers that pass through this node, its own included
+  std::uint64_t finished = 0;  // micro-batches of this node's text that passed the whole model
+  std::uint64_t replaced = 0;  // nodes on their way that did not answer, and others took their place
+  std::uint64_t lost = 0;      // micro-batches of any driver that this node began and that do not count
+};
+
 struct RoundsView {
   bool taking_part = false;  // false: the node trains for itself; the rest means nothing
   std::string phase;         // in words: "training", "waiting for the other members"
@@ -226,6 +239,7 @@ struct RoundsView {
   bool too_few_to_vote = false;  // newest round: 2 to 4 contributions, a Byzantine peer can't be outvoted
   GlobalTrainingView global;
   ChainView chain;
+  std::optional<PartView> part;  // nothing: this node holds the whole model
 };
 
 // The other nodes in short; the long answer is query_network().

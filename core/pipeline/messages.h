@@ -50,6 +50,18 @@ struct Sums {
   std::uint64_t tokens = 0, target_tokens = 0;  // the head counts the latter
   double loss = 0;                              // over tokens, in nats
   double balance = 0, z = 0;                    // over tokens and layers, without coefficients
+  // The same micro-batch at later stages.
+  void add_later(const Sums& later) {
+    target_tokens += later.target_tokens;
+    loss += later.loss;
+    balance += later.balance;
+    z += later.z;
+  }
+  // Another micro-batch.
+  void add(const Sums& other) {
+    tokens += other.tokens;
+    add_later(other);
+  }
   friend bool operator==(const Sums&, const Sums&) = default;
 };
 struct Result {

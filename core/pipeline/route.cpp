@@ -60,17 +60,6 @@ Expected<void> check_bounds(const Route& route) {
 
 }  // namespace
 
-std::string to_text(const StageRange& range) {
-  std::string text;
-  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (range.embed) add("embedding");
-  if (range.layer_count == 1) add(fmt::format("layer {}", range.first_layer));
-  if (range.layer_count > 1)
-    add(fmt::format("layers {} to {}", range.first_layer, range.first_layer + range.layer_count - 1));
-  if (range.head) add("head");
-  return text;
-}
-
 std::optional<std::size_t> Route::position_of(const net::NodeId& node) const {
   const auto found =
       std::find_if(hops.begin(), hops.end(), [&](const RouteHop& hop) { return hop.node == node; });

@@ -16,6 +16,7 @@
 #include "core/base/bytes.h"
 #include "core/base/expected.h"
 #include "core/compute/model_shape.h"
+#include "core/compute/stage_range.h"
 #include "core/crypto/keys.h"
 #include "core/net/node_id.h"
 #include "core/pipeline/activation_codec.h"
@@ -36,15 +37,7 @@ enum class SessionKind : std::uint8_t {
   Text = 1,  // generation: the stages keep caches of keys and values, the head answers with logits
 };
 
-// A contiguous part of a model.
-struct StageRange {
-  std::uint32_t first_layer = 0;
-  std::uint32_t layer_count = 0;
-  bool embed = false;
-  bool head = false;
-  friend bool operator==(const StageRange&, const StageRange&) = default;
-};
-std::string to_text(const StageRange& range);  // "embedding, layers 0 to 3", for a person
+using compute::StageRange;
 
 struct RouteHop {
   net::NodeId node{};

@@ -92,7 +92,7 @@ Expected<void> SessionTable::admit_new(const Route& route) const {
   const auto refused = refused_.find(route.driver);
   if (refused != refused_.end() && around_.clock.monotonic_now() < refused->second.until)
     return refusal(ErrorCode::Denied, "earlier sessions of this driver held the stage up; try later");
-  if (rules_.admit) NS_RETURN_IF_ERROR(rules_.admit(route.driver, route.base));
+  if (rules_.admit) NS_RETURN_IF_ERROR(rules_.admit(route));
   std::uint64_t bytes = rules_.bytes_of(route);
   for (const auto& [id, session] : sessions_) bytes += rules_.bytes_of(session->route());
   if (sessions_.size() >= rules_.limits.sessions || bytes > rules_.limits.bytes)

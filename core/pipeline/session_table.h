@@ -29,8 +29,9 @@ struct SessionRules {
   StageRange range;  // that this node holds
   SessionLimits limits;
   Bytes network;  // for the signatures of routes
-  // Whether this driver may use the stage at this base; null: every one. The error's message travels to it.
-  std::function<Expected<void>(const crypto::PublicKey& driver, const Hash256& base)> admit;
+  // Whether the driver may use the stage for such a session, before its signature is checked; null: every one. The
+  // error's message travels to it.
+  std::function<Expected<void>(const Route& route)> admit;
   // The most that a session of this route keeps.
   std::function<std::uint64_t(const Route&)> bytes_of;
   // position: of this node.

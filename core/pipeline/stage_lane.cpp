@@ -34,8 +34,12 @@ bool finite(const Sums& sums) {
 }  // namespace
 
 StageLane::StageLane(compute::Stage& stage, const StageRange& range, const compute::ModelShape& shape,
-                     StepRule rule)
-    : stage_(stage), range_(range), hidden_(shape.hidden), rule_(std::move(rule)) {
+                     StepRule rule, Events events)
+    : stage_(stage),
+      range_(range),
+      hidden_(shape.hidden),
+      rule_(std::move(rule)),
+      events_(std::move(events)) {
   for (std::uint32_t i = 0; i < stage.slot_count(); ++i) slots_.push_back({stage.slot(i).id});
 }
 
@@ -121,7 +125,7 @@ void StageLane::drop_gradients() {
   stage_.zero_gradients();
 }
 
-Expected<StageLane::Stepped> StageLane::step(std::uint64_t targets) {
+Expected<StageLane::Stepped> StageLane::step(std::uint64_t targets, const Sums& sums) {
   std::vector<compute::SlotStep> steps(slots_.size());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     steps[i].slot = static_cast<std::uint32_t>(i);
@@ -129,6 +133,7 @@ Expected<StageLane::Stepped> StageLane::step(std::uint64_t targets) {
     steps[i].options.tokens = targets;
     steps[i].options.step = slots_[i].steps + 1;
   }
+  if (events_.before_step) events_.before_step();
   compute::StepMetrics metrics;
   const compute::Status status =
       stage_.step_slots(static_cast<std::uint32_t>(steps.size()), steps.data(), &metrics);
@@ -138,7 +143,9 @@ Expected<StageLane::Stepped> StageLane::step(std::uint64_t targets) {
   }
   std::uint64_t lowest = UINT64_MAX;
   for (SlotCount& slot : slots_) lowest = std::min(lowest, ++slot.steps);
-  return Stepped{lowest, metrics.gradient_norm};
+  const Stepped stepped{lowest, metrics.gradient_norm, metrics.clipped_slots};
+  if (events_.stepped) events_.stepped(stepped, targets, sums);
+  return stepped;
 }
 
 void StageLane::set_step(compute::SlotId slot, std::uint64_t number) {

@@ -25,8 +25,20 @@ using StepRule = std::function<compute::StepOptions(compute::SlotId slot, std::u
 
 class StageLane {
  public:
+  struct Stepped {
+    std::uint64_t step = 0;  // the lowest of the slots'
+    double gradient_norm = 0;
+    std::uint32_t clipped_slots = 0;
+  };
+  // Called around a step, on the compute thread. Null: nobody listens.
+  struct Events {
+    std::function<void()> before_step;  // weights and moments are still those of the step before
+    // sums: of the step's micro-batches, from this stage to the head.
+    std::function<void(const Stepped&, std::uint64_t targets, const Sums& sums)> stepped;
+  };
   // stage: of `range`; outlives the lane.
-  StageLane(compute::Stage& stage, const StageRange& range, const compute::ModelShape& shape, StepRule rule);
+  StageLane(compute::Stage& stage, const StageRange& range, const compute::ModelShape& shape, StepRule rule,
+            Events events = {});
 
   struct Passed {
     Sums sums;  // of this stage
@@ -43,11 +55,8 @@ class StageLane {
   void discard(std::uint64_t id);
   void drop_gradients();  // those of all weights, and what is kept
 
-  struct Stepped {
-    std::uint64_t step = 0;  // the lowest of the slots'
-    double gradient_norm = 0;
-  };
-  Expected<Stepped> step(std::uint64_t targets);
+  // sums: for the events only.
+  Expected<Stepped> step(std::uint64_t targets, const Sums& sums = {});
   // The next step of the slot is number + 1. Every slot begins with 0.
   void set_step(compute::SlotId slot, std::uint64_t number);
 
@@ -63,6 +72,7 @@ class StageLane {
   const StageRange range_;
   const std::size_t hidden_;
   const StepRule rule_;
+  const Events events_;
   std::vector<SlotCount> slots_;
   std::set<std::uint64_t> kept_;           // micro-batches whose activations the stage holds
   std::vector<float> rows_in_, rows_out_;  // kept to take no memory for each job

@@ -16,13 +16,6 @@ std::uint64_t count_targets(const std::uint8_t* bytes, std::size_t tokens) {
   return count;
 }
 
-void add(Sums& sums, const Sums& later) {
-  sums.target_tokens += later.target_tokens;
-  sums.loss += later.loss;
-  sums.balance += later.balance;
-  sums.z += later.z;
-}
-
 }  // namespace
 
 StageSession::StageSession(const Surroundings& surroundings, SessionHost& host, const Route& route,
@@ -103,6 +96,10 @@ SharedBytes StageSession::gradient_of(std::uint64_t index) const {
   return held(index, Phase::Returned).payload;
 }
 
+const Sums& StageSession::sums_of(std::uint64_t index) const {
+  return held(index, Phase::Returned).sums;
+}
+
 void StageSession::forward_done(std::uint64_t index, const Sums& sums, Bytes rows) {
   Held& held = this->held(index);
   held.sums = sums;
@@ -120,7 +117,7 @@ void StageSession::returned(const Result& result, Bytes rows) {
   Held& held = found->second;
   held.phase = Phase::Returned;
   held.payload = std::make_shared<const Bytes>(std::move(rows));
-  add(held.sums, result.sums);
+  held.sums.add_later(result.sums);
   host_.gradient_arrived(route().session, result.index);
 }
 

@@ -41,6 +41,8 @@ class StageSession final : public HopSession {
   };
   Input input_of(std::uint64_t index) const;
   SharedBytes gradient_of(std::uint64_t index) const;
+  const Sums& sums_of(
+      std::uint64_t index) const;  // of one whose gradient is here: from this stage to the head
   void forward_done(std::uint64_t index, const Sums& sums, Bytes rows);
   void backward_done(std::uint64_t index, Bytes rows);
 

@@ -164,7 +164,8 @@ void StageWorker::fail(const Job& job, const Place& place, const Error& error) {
 }
 
 // The stage has the gradient of its input: the micro-batch counts, whatever becomes of its session.
-void StageWorker::counts(const Job& job, const Place& place) {
+void StageWorker::counts(const Job& job, const Place& place, const Sums& sums) {
+  counted_sums_.add(sums);
   places_.erase(job.id);
   if (const auto found = ids_.find(place); found != ids_.end() && found->second == job.id) ids_.erase(found);
 }
@@ -190,7 +191,7 @@ void StageWorker::forward_ended(const Job& job, const Place& place, Expected<Sta
   if (options_.range.head) {
     schedule_.gradient_arrived(job.id);
     schedule_.done({JobKind::Backward, job.id});
-    counts(job, place);
+    counts(job, place, passed->sums);
   } else if (!wanted) {
     return drop(job.id);
   }
@@ -201,18 +202,19 @@ void StageWorker::forward_ended(const Job& job, const Place& place, Expected<Sta
 void StageWorker::run_backward(const Job& job, const Place& place) {
   const StageSession& from = *session(place);
   const auto rows = from.gradient_of(place.index);
+  const Sums sums = from.sums_of(place.index);
   const WireFormat wire = from.route().wire;
   const std::size_t row_bytes = encoded_bytes(wire, 1, around_.shape.hidden);
-  post([this, lane = lane_, job, place, rows, wire, row_bytes]() -> std::function<void()> {
+  post([this, lane = lane_, job, place, rows, sums, wire, row_bytes]() -> std::function<void()> {
     auto gradient =
         std::make_shared<Expected<Bytes>>(lane->backward(job.id, rows->size() / row_bytes, wire, *rows));
-    return [this, job, place, gradient] {
+    return [this, job, place, sums, gradient] {
       if (!gradient->ok()) {
         fail(job, place, gradient->error());
         return pump();
       }
       const bool wanted = finish(job);
-      counts(job, place);
+      counts(job, place, sums);
       if (wanted) session(place)->backward_done(place.index, std::move(*gradient).value());
       pump();
     };
@@ -232,8 +234,9 @@ void StageWorker::run_weights(const Job& job) {
 
 void StageWorker::run_step(const Job& job) {
   const StageSchedule::Counted counted = schedule_.counted();
-  post([this, lane = lane_, job, counted]() -> std::function<void()> {
-    auto stepped = std::make_shared<Expected<StageLane::Stepped>>(lane->step(counted.targets));
+  const Sums sums = std::exchange(counted_sums_, {});
+  post([this, lane = lane_, job, counted, sums]() -> std::function<void()> {
+    auto stepped = std::make_shared<Expected<StageLane::Stepped>>(lane->step(counted.targets, sums));
     return [this, job, counted, stepped] {
       finish(job);
       if (stepped->ok()) {
@@ -251,6 +254,7 @@ void StageWorker::run_step(const Job& job) {
 void StageWorker::lose_step(const Error& error) {
   table_.refuse_all(error);
   schedule_ = StageSchedule(options_.schedule);
+  counted_sums_ = {};
   places_.clear();
   ids_.clear();
   under_way_since_.clear();

@@ -81,7 +81,7 @@ class StageWorker final : private SessionHost {
   void post(std::function<std::function<void()>()> work);
   bool finish(const Job& job);
   void fail(const Job& job, const Place& place, const Error& error);
-  void counts(const Job& job, const Place& place);
+  void counts(const Job& job, const Place& place, const Sums& sums);
   void drop(std::uint64_t id);
   void lose_step(const Error& error);
 
@@ -94,6 +94,7 @@ class StageWorker final : private SessionHost {
   std::map<Place, std::uint64_t> ids_;
   std::map<std::uint64_t, MonotonicTime> under_way_since_;  // of those at the later stages
   std::uint64_t next_id_ = 1, steps_ = 0, lost_ = 0;
+  Sums counted_sums_;  // of the micro-batches that count in the next step
   std::optional<Job> running_;
   bool running_dropped_ = false;
   std::unique_ptr<TimerHandle> timer_;

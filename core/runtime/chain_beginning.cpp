@@ -18,6 +18,16 @@ void offer_former(const BeginningSources& from, std::uint32_t row, ChainBeginnin
                   offered ? "; a network that this node begins starts with their weights" : ""));
 }
 
+// With a history nobody asks for the first states of rows that other nodes hold.
+Expected<Hash256> first_hash(const BeginningSources& from, const outer::AnchorIdentity& identity,
+                             rounds::Anchor first, std::uint32_t row) {
+  if (!first && from.other_row && !from.has_blocks) {
+    NS_ASSIGN_OR_RETURN(first, from.other_row(row));
+  }
+  if (!first) return Hash256{};
+  return rounds::hash_of(identity, *first);
+}
+
 }  // namespace
 
 ChainBeginning read_beginning(const BeginningSources& from, std::vector<rounds::Anchor> first) {
@@ -32,8 +42,7 @@ ChainBeginning read_beginning(const BeginningSources& from, std::vector<rounds::
     offer_former(from, row, &beginning);
     const auto identity = rounds::anchor_identity(from.network, from.rules, row, 0);
     beginning.hashes.emplace_back();
-    if (!beginning.first[row]) continue;
-    if (const auto hash = rounds::hash_of(identity, *beginning.first[row]); hash.ok())
+    if (const auto hash = first_hash(from, identity, beginning.first[row], row); hash.ok())
       beginning.hashes.back() = *hash;
     else
       beginning.notes.push_back(hash.error().describe());

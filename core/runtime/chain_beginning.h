@@ -2,6 +2,7 @@
 // and their hashes, which a genesis of this node names.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,9 +14,10 @@
 namespace neuroshard::runtime {
 
 struct ChainBeginning {
-  std::vector<rounds::Anchor> first;                   // by row; null: the model is made again later
+  // By row; null: the model is made again later, or this node does not hold the row.
+  std::vector<rounds::Anchor> first;
   std::vector<std::optional<engine::StateFile>> kept;  // by row
-  std::vector<Hash256> hashes;                         // of `first`; zeros where it is null
+  std::vector<Hash256> hashes;                         // of each row's first state; zeros: not known
   std::vector<std::string> notes;                      // for the log
 };
 
@@ -27,6 +29,8 @@ struct BeginningSources {
   rounds::OuterRules rules;
   std::vector<rounds::Fragment> fragments;  // by row
   bool has_blocks = false;                  // the disk has a history
+  // The first state of a row that this node does not hold, so that it can name the row's hash; null: it holds all.
+  std::function<Expected<rounds::Anchor>(std::uint32_t row)> other_row = nullptr;
 };
 
 // first: the weights of the model's begin, by row. A state may have gigabytes, so this is for a thread that may

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/engine/initial_weights.h"
 #include "core/engine/training_data.h"
 #include "core/engine/training_memory.h"
 #include "core/runtime/chain_decisions.h"
@@ -45,19 +46,57 @@ ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::
       network_(directory.network_id()),
       directory_(directory.path()),
       trust_(ChainTrust::read(services.files, directory_, directory.profile())),
+      part_(config::own_part(directory.profile().consensus, directory.settings())),
       shares_tokenizer_(!engine::has_publisher(directory)),
       spool_(storage::make_file_spool({directory_ + "/spool", engine::round_spool_memory, disk_,
                                        [this] { return trainer_->spare_memory(); }})),
-      trainer_(make_round_trainer(consensus_, spool_, services)),
+      trainer_(make_round_trainer(consensus_, part_.ok() ? *part_ : std::nullopt, spool_, services)),
       batches_(std::make_unique<BatchLists>(
           BatchLists::Services{services_.files, host.key(), services.logger, host.executor(), &files},
           directory_ + batch_lists_folder, network_)),
-      entries_(host.id(), consensus_.batch_tokens) {
+      entries_(host.id(), consensus_.batch_tokens, !config::model_parts(consensus_).empty()) {
   for (std::size_t i = 0; interpositions_.other_learner && i < trainer_->fragments(); ++i)
     other_learners_.push_back(interpositions_.other_learner(trainer_->learner(i), host.executor()));
+  if (part_.ok() && *part_)
+    pipeline_ = std::make_unique<PipelineService>(
+        PipelineService::Services{host, services.clock, services.logger, services.entropy}, consensus_,
+        network_, **part_, [this] {
+          const chain::History* history = node_ ? node_->history() : nullptr;
+          return history == nullptr ? chain::RegistryPtr() : history->tip().registry;
+        });
   board_->view.taking_part = true;
   board_->view.phase = "preparing";
   board_->view.inner_steps = trainer_->inner_steps();
+}
+
+std::shared_ptr<engine::PipelineTrainer> ChainRounds::pipeline() const {
+  return pipeline_ ? pipeline_->trainer() : nullptr;
+}
+
+chain::RowSet ChainRounds::own_rows() const {
+  if (!part_.ok() || !*part_) return {};
+  return chain::RowSet::of({(*part_)->index});
+}
+
+std::function<Expected<rounds::Anchor>(std::uint32_t row)> ChainRounds::other_rows() const {
+  if (own_rows().is_all()) return nullptr;
+  return [shape = config::model_shape(consensus_), parts = config::model_parts(consensus_),
+          network = network_, spool = spool_](std::uint32_t row) {
+    return engine::initial_state(shape, parts.at(row), network, *spool);
+  };
+}
+
+std::vector<rounds::RoundLearner*> ChainRounds::learners() {
+  std::vector<rounds::RoundLearner*> learners;
+  const chain::RowSet own = own_rows();
+  std::size_t held = 0;
+  for (std::uint32_t row = 0; row < fragments_.size(); ++row) {
+    learners.push_back(nullptr);
+    if (!own.has(row)) continue;
+    learners.back() = other_learners_.empty() ? &trainer_->learner(held) : other_learners_[held].get();
+    ++held;
+  }
+  return learners;
 }
 
 std::unique_ptr<ChainRounds> ChainRounds::make(PeerHost& host, data::PeerSource& files,
@@ -99,6 +138,7 @@ void ChainRounds::stop() {
     away_timer_.reset();
     away_.reset();
     methods_.clear();
+    if (pipeline_) pipeline_->close();
     close_chain();
     status_.reset();
     executor_.reset();
@@ -128,7 +168,7 @@ std::function<node::RoundsView()> ChainRounds::view() const {
 std::shared_ptr<node::MemberDecisions> ChainRounds::decisions() {
   return std::make_shared<ChainDecisions>(host_.executor(), lifetime_.token(), [this] {
     if (!node_) return ChainDecisions::Chain{};
-    return ChainDecisions::Chain{node_.get(), chain_rules(consensus_, network_, fragments_.size())};
+    return ChainDecisions::Chain{node_.get(), chain_rules(consensus_, network_)};
   });
 }
 
@@ -139,6 +179,7 @@ void ChainRounds::watch(node::Node* node) {
 void ChainRounds::open(ReportingAs as, std::uint64_t seed) {
   wallet_ = as.delegation;
   const bool one_lan = as.one_lan;
+  if (pipeline_) pipeline_->open(seed, one_lan);
   executor_ = std::make_unique<PatientExecutor>(host_.executor());
   peers_ = std::make_unique<MemberPeers>(host_.member());
   host_.member().set_members([this](const net::NodeId& id) {
@@ -208,7 +249,7 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
       [beginning, disk = disk_, first = facts.states,
        from = BeginningSources{services_.files, *files_, directory_, network_,
                                outer_rules(consensus_, facts.tokenizer), fragments_,
-                               files_->block_count() > 0}] {
+                               files_->block_count() > 0, other_rows()}] {
         disk->measure();
         *beginning = read_beginning(from, first);
       },
@@ -258,15 +299,12 @@ void ChainRounds::begin(ChainBeginning& beginning) {
   std::array<std::uint8_t, 8> seed{};
   services_.entropy.fill({beacon_seed.data(), beacon_seed.size()});
   services_.entropy.fill({seed.data(), seed.size()});
-  const ChainFacts facts{consensus_, network_, fragments_, *tokenizer_};
-  std::vector<rounds::RoundLearner*> learners;
-  for (std::size_t row = 0; row < fragments_.size(); ++row)
-    learners.push_back(other_learners_.empty() ? &trainer_->learner(row) : other_learners_[row].get());
+  const ChainFacts facts{consensus_, network_, fragments_, *tokenizer_, own_rows()};
   if (interpositions_.other_caller)
     other_caller_ = interpositions_.other_caller(host_.member().caller(), host_.key(), network_);
   net::PeerCaller& caller = other_caller_ ? *other_caller_ : host_.member().caller();
   training_ = std::make_unique<rounds::TrainingRounds>(
-      rounds::TrainingServices{host_.key(), caller, *peers_, *executor_, host_.clock(), std::move(learners),
+      rounds::TrainingServices{host_.key(), caller, *peers_, *executor_, host_.clock(), learners(),
                                *own_files_, *work_, *spool_, checks_, services_.logger, nullptr, nullptr,
                                batches_.get(), room_.get()},
       training_options(facts), [this](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
@@ -292,6 +330,7 @@ void ChainRounds::begin(ChainBeginning& beginning) {
       std::move(options), beacon_seed, load_le<std::uint64_t>(seed.data()));
   training_->attach(*node_);
   for (std::uint32_t row = 0; row < fragments_.size(); ++row) {
+    if (!facts.rows.has(row)) continue;
     if (auto& kept = beginning.kept[row]; kept && files_->block_count() > 0) {
       kept_[row] = kept->round;
       training_->offer(row, kept->round, std::move(kept->state));
@@ -307,7 +346,8 @@ void ChainRounds::begin(ChainBeginning& beginning) {
 // ---- Blocks and anchors
 
 std::string ChainRounds::name_of(std::uint32_t row) const {
-  return fragments_.size() == 1 ? "" : fmt::format("fragment {} of {}: ", row + 1, fragments_.size());
+  if (fragments_.size() == 1) return "";
+  return fmt::format("{} {} of {}", pipeline_ ? "part" : "fragment", row + 1, fragments_.size());
 }
 
 void ChainRounds::on_block(const chain::ChainTip& before, const chain::ChainTip& tip,
@@ -317,9 +357,11 @@ void ChainRounds::on_block(const chain::ChainTip& before, const chain::ChainTip&
   entries_.on_block(before, tip, *block);
   for (const chain::RowResult& row : block->body.result->rows)
     if (row.carried)
-      services_.logger.info("rounds", fmt::format("{}round {} leaves the anchor as it is: its work goes into "
-                                                  "the next one",
-                                                  name_of(row.row), block->body.result->round));
+      services_.logger.info(
+          "rounds",
+          fmt::format("{}{}round {} leaves the anchor as it is: its work goes into "
+                      "the next one",
+                      name_of(row.row), fragments_.size() == 1 ? "" : ": ", block->body.result->round));
 }
 
 // The node keeps its reserves for the members of the newest block.
@@ -354,16 +396,14 @@ void ChainRounds::on_anchor(std::uint64_t round, std::uint32_t row, const rounds
   trouble_.clear();
   const rounds::TrainingView now = training_->view();
   if (now.holds) files_->release();
-  report_->on_anchor(fmt::format("{}round {}", name_of(row), round), now);
+  const std::string name = name_of(row), prefix = name.empty() ? "" : name + ": ";
+  report_->on_anchor(fmt::format("{}round {}", prefix, round), now);
   const outer::AggregateReport* step = training_->states().report(row);
   if (auto entry = entries_.take(row, round, step)) {
-    if (fragments_.size() > 1)
-      entry->rule = fmt::format("fragment {} of {}{}{}", row + 1, fragments_.size(),
-                                entry->rule.empty() ? "" : ": ", entry->rule);
+    if (!name.empty()) entry->rule = name + (entry->rule.empty() ? "" : ": " + entry->rule);
     services_.logger.info(
-        "rounds",
-        fmt::format("{}round {} is certified with anchor {}: {} of {} members contributed", name_of(row),
-                    round, entry->anchor.substr(0, 16), entry->contributors, entry->members));
+        "rounds", fmt::format("{}round {} is certified with anchor {}: {} of {} members contributed", prefix,
+                              round, entry->anchor.substr(0, 16), entry->contributors, entry->members));
     status_->on_round(row, std::move(*entry), trainer_->view());
   }
   refresh();
@@ -450,6 +490,16 @@ ChainMoment ChainRounds::moment(const engine::RoundTrainer::View& training) cons
           services_.clock.wall_now()};
 }
 
+std::string ChainRounds::trouble_with_part(const ChainMoment& now) const {
+  if (!pipeline_ || !now.registry) return {};
+  const chain::MemberRecord* self = now.registry->find(host_.id());
+  if (self != nullptr && !(self->rows == own_rows()))
+    return "the members know this node as the holder of another part of the model: start it with that part, "
+           "or with a "
+           "new data directory";
+  return pipeline_->trouble();
+}
+
 void ChainRounds::refresh() {
   const engine::RoundTrainer::View training = trainer_->view();
   node::RoundsView view;
@@ -461,6 +511,7 @@ void ChainRounds::refresh() {
   const double whole = to_seconds(training.rested + training.trained);
   view.waiting_share = whole > 0 ? view.waiting_seconds / whole : 0;
   view.trouble = trouble_;
+  if (pipeline_) view.part = pipeline_->view();
   RoundsSeen seen;
   if (node_) {
     const ChainMoment now = moment(training);
@@ -470,6 +521,7 @@ void ChainRounds::refresh() {
     if (view.trouble.empty()) view.trouble = now.training.no_room;
     if (view.trouble.empty()) view.trouble = now.training.trouble;
     if (view.trouble.empty()) view.trouble = trust_->trouble(now.chain);
+    if (view.trouble.empty()) view.trouble = trouble_with_part(now);
     if (trust_->waits_for_founder(now.chain, wallet_key())) view.phase = "waiting for a founder to begin";
     if (now.chain.wanted_tokenizer) view.phase = "taking over the network's tokenizer";
     seen = report_->seen(now);

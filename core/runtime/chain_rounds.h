@@ -17,6 +17,7 @@
 #include "core/chain/node.h"
 #include "core/chain/remembered_checks.h"
 #include "core/config/data_directory.h"
+#include "core/config/model_part.h"
 #include "core/engine/chain_files.h"
 #include "core/engine/round_store.h"
 #include "core/net/method_table.h"
@@ -34,6 +35,7 @@
 #include "core/runtime/observed_content.h"
 #include "core/runtime/patient_executor.h"
 #include "core/runtime/peer_host.h"
+#include "core/runtime/pipeline_service.h"
 #include "core/runtime/presence.h"
 #include "core/runtime/round_entries.h"
 #include "core/runtime/rounds_status.h"
@@ -52,6 +54,8 @@ class ChainRounds final : public Presence {
 
   // For the engine.
   const std::shared_ptr<engine::RoundTrainer>& trainer() const { return trainer_; }
+  // Null: every member of the network holds the whole model.
+  std::shared_ptr<engine::PipelineTrainer> pipeline() const;
   std::function<node::RoundsView()> view() const;
   const RoundsStatus& status() const { return *status_; }  // until stop()
   // The part of this node's invitations about the rounds' chain. The source may outlive the rounds, and is called
@@ -98,12 +102,17 @@ class ChainRounds final : public Presence {
   void rank_members(const chain::ChainTip& tip);
   void ban_equivocators(const std::vector<chain::Evidence>& proven);
   void on_anchor(std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor);
-  std::string name_of(std::uint32_t row) const;  // "fragment 2 of 4: "; empty for a single fragment
+  std::string name_of(std::uint32_t row) const;  // "fragment 2 of 4", "part 2 of 4"; empty for a single row
   bool may_go() const;
   void check_away_notice();
+  chain::RowSet own_rows() const;
+  // The first states of the rows that this node does not hold, for the rounds' thread; null: there are none.
+  std::function<Expected<rounds::Anchor>(std::uint32_t row)> other_rows() const;
+  std::vector<rounds::RoundLearner*> learners();
   void make_room(const std::vector<rounds::Fragment>& fragments);
   void follow_room();
   void refresh_later();
+  std::string trouble_with_part(const ChainMoment& now) const;
   void refresh();
   ChainMoment moment(const engine::RoundTrainer::View& training) const;
 
@@ -116,9 +125,11 @@ class ChainRounds final : public Presence {
   const Hash256 network_;
   const std::string directory_;
   const Expected<ChainTrust> trust_;
-  const bool shares_tokenizer_;         // no publisher gives one
-  const std::shared_ptr<Spool> spool_;  // of payloads and anchors
+  const Expected<std::optional<config::ModelPart>> part_;  // of the model, that this node holds
+  const bool shares_tokenizer_;                            // no publisher gives one
+  const std::shared_ptr<Spool> spool_;                     // of payloads and anchors
   std::shared_ptr<engine::RoundTrainer> trainer_;
+  std::unique_ptr<PipelineService> pipeline_;  // null: see pipeline()
   std::unique_ptr<BatchLists> batches_;
   std::vector<std::unique_ptr<rounds::RoundLearner>> other_learners_;  // by row; see Interpositions
   std::shared_ptr<Board> board_ = std::make_shared<Board>();

@@ -13,13 +13,14 @@ constexpr Duration least_heartbeat = std::chrono::seconds(10), most_heartbeat = 
 
 }  // namespace
 
-chain::ChainRules chain_rules(const config::ConsensusPart& consensus, const Hash256& network,
-                              std::size_t fragments) {
+chain::ChainRules chain_rules(const config::ConsensusPart& consensus, const Hash256& network) {
+  const auto sync = rounds::sync_choice(consensus.sync).value_or(rounds::SyncChoice{});
   chain::ChainRules rules;
   rules.network = network;
   rules.voters = static_cast<chain::VotersMode>(consensus.voters);
   rules.founders = config::founder_keys(consensus);
-  rules.rows = rules.fragments = static_cast<std::uint32_t>(fragments);
+  rules.rows = sync.fragments * sync.parts;  // one of them is 1
+  rules.fragments = sync.fragments;
   rules.most_tokens = consensus.inner_steps * consensus.batch_tokens;
   rules.admission_contributions = static_cast<std::uint32_t>(consensus.admission_contributions);
   rules.block_time = std::chrono::seconds(consensus.block_time_s);
@@ -32,7 +33,8 @@ chain::ChainRules chain_rules(const config::ConsensusPart& consensus, const Hash
 chain::ChainOptions chain_options(const ChainFacts& facts, const crypto::Delegation& delegation,
                                   std::vector<Hash256> anchors) {
   chain::ChainOptions options;
-  options.rules = chain_rules(facts.consensus, facts.network, facts.fragments.size());
+  options.rules = chain_rules(facts.consensus, facts.network);
+  options.rows = facts.rows;
   options.delegation = delegation;
   options.model = {std::move(anchors), facts.tokenizer};
   return options;
@@ -40,9 +42,10 @@ chain::ChainOptions chain_options(const ChainFacts& facts, const crypto::Delegat
 
 rounds::TrainingOptions training_options(const ChainFacts& facts) {
   rounds::TrainingOptions options;
-  options.chain = chain_rules(facts.consensus, facts.network, facts.fragments.size());
+  options.chain = chain_rules(facts.consensus, facts.network);
+  options.rows = facts.rows;
   options.outer = outer_rules(facts.consensus, facts.tokenizer);
-  options.clock.first_deadline /= static_cast<std::int64_t>(facts.fragments.size());
+  options.clock.first_deadline /= static_cast<std::int64_t>(options.chain.fragments);
   for (const rounds::Fragment& fragment : facts.fragments)
     options.shapes.push_back({fragment.row, fragment.first, fragment.count});
   options.inner_steps = static_cast<std::uint32_t>(facts.consensus.inner_steps);

@@ -15,10 +15,10 @@ struct ChainFacts {
   const Hash256& network;
   const std::vector<rounds::Fragment>& fragments;  // by row
   const Hash256& tokenizer;
+  chain::RowSet rows;  // that this node holds
 };
 
-chain::ChainRules chain_rules(const config::ConsensusPart& consensus, const Hash256& network,
-                              std::size_t fragments);
+chain::ChainRules chain_rules(const config::ConsensusPart& consensus, const Hash256& network);
 // anchors: hashes of the initial weights, by row.
 chain::ChainOptions chain_options(const ChainFacts& facts, const crypto::Delegation& delegation,
                                   std::vector<Hash256> anchors);

@@ -120,6 +120,7 @@ engine::EngineOptions NodeRuntime::engine_options(const config::DataDirectory& d
   }
   if (rounds_) {
     engine.rounds = rounds_->trainer();
+    engine.pipeline = rounds_->pipeline();
     engine.rounds_view = rounds_->view();
     engine.rounds_report = rounds_->status().report();
     engine.rounds_alerts = rounds_->status().alerts();

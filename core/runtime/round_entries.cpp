@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/runtime/standing.h"
 
@@ -48,8 +49,8 @@ void judge(const outer::AggregateReport& step, node::RoundMemberEntry& entry) {
 
 }  // namespace
 
-RoundEntries::RoundEntries(const net::NodeId& self, std::uint64_t batch_tokens)
-    : self_(self), batch_tokens_(std::max<std::uint64_t>(batch_tokens, 1)) {}
+RoundEntries::RoundEntries(const net::NodeId& self, std::uint64_t batch_tokens, bool has_parts)
+    : self_(self), batch_tokens_(std::max<std::uint64_t>(batch_tokens, 1)), has_parts_(has_parts) {}
 
 void RoundEntries::on_block(const chain::ChainTip& before, const chain::ChainTip& tip,
                             const chain::Block& block) {
@@ -58,7 +59,7 @@ void RoundEntries::on_block(const chain::ChainTip& before, const chain::ChainTip
   for (std::size_t i = 0; i < block.body.result->rows.size(); ++i) {
     const chain::RowResult& row = block.body.result->rows[i];
     if (row.carried) continue;
-    newest_[row.row] = static_cast<std::uint32_t>(contributors[i].size());
+    newest_[row.row] = contributors[i];
     waiting_[{block.body.result->round, row.row}] = entry_of(before, tip, row, contributors[i]);
   }
   while (waiting_.size() > entries_waiting) waiting_.erase(waiting_.begin());
@@ -75,6 +76,7 @@ node::RoundEntry RoundEntries::entry_of(const chain::ChainTip& before, const cha
   for (const chain::WalletRecord& wallet : tip.registry->wallets()) entry.tokens += wallet.counted_tokens;
   for (const chain::MemberRecord& member : before.registry->members()) {
     const bool in = std::binary_search(counted.begin(), counted.end(), member.number);
+    if (!member.rows.has(row.row)) continue;
     if (!in && member.id != self_ && !is_shown(*before.registry, member)) continue;
     ++entry.members;
     const chain::ContributionEntry* given = contribution_of(*before.registry->closed(), member.number);
@@ -106,10 +108,13 @@ std::optional<node::RoundEntry> RoundEntries::take(std::uint32_t row, std::uint6
 }
 
 std::uint32_t RoundEntries::contributors() const {
-  std::uint32_t least = 0;
-  for (const auto& [row, contributors] : newest_)
-    least = least == 0 ? contributors : std::min(least, contributors);
-  return least;
+  std::set<std::uint32_t> all;
+  std::size_t least = 0;
+  for (const auto& [row, contributors] : newest_) {
+    all.insert(contributors.begin(), contributors.end());
+    least = least == 0 ? contributors.size() : std::min(least, contributors.size());
+  }
+  return static_cast<std::uint32_t>(has_parts_ ? all.size() : least);
 }
 
 }  // namespace neuroshard::runtime

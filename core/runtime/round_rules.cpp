@@ -1,5 +1,7 @@
 #include "core/runtime/round_rules.h"
 
+#include <algorithm>
+
 #include "core/checkpoint/writer.h"
 #include "core/compute/slot.h"
 #include "core/engine/training_checkpoints.h"
@@ -14,12 +16,26 @@ constexpr std::uint64_t rate_of_the_table_nano = 700'000'000;
 
 }  // namespace
 
+std::vector<rounds::Fragment> part_rows(const config::ConsensusPart& consensus) {
+  const compute::ModelShape shape = config::model_shape(consensus);
+  std::vector<rounds::Fragment> rows;
+  for (const compute::StageRange& range : config::model_parts(consensus)) {
+    const compute::ValueRange values = compute::values_of(shape, range);
+    rows.push_back({static_cast<std::uint32_t>(rows.size()), values.first, values.count,
+                    static_cast<std::uint32_t>(consensus.inner_steps)});
+  }
+  return rows;
+}
+
 std::shared_ptr<engine::RoundTrainer> make_round_trainer(const config::ConsensusPart& consensus,
+                                                         const std::optional<config::ModelPart>& part,
                                                          std::shared_ptr<Spool> spool,
                                                          const RuntimeServices& services) {
   engine::RoundTrainerOptions options;
   options.inner_steps = static_cast<std::uint32_t>(consensus.inner_steps);
   options.fragments = rounds::sync_choice(consensus.sync).value_or(rounds::SyncChoice{}).fragments;
+  options.parts = part_rows(consensus);
+  if (part) options.own_part = part->index;
   if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) options.codec.codec = *codec;
   if (config::is_sparse(consensus)) options.error_feedback_beta = config::sparse_error_feedback_beta;
   return std::make_shared<engine::RoundTrainer>(options, std::move(spool), services.clock, services.logger);
@@ -31,6 +47,9 @@ rounds::RoundShape round_shape(const config::ConsensusPart& consensus) {
       rounds::sync_choice(consensus.sync).value_or(rounds::SyncChoice{}).fragments;
   const std::uint64_t parameters = compute::model_parameter_count(config::model_shape(consensus));
   shape.values = (parameters + fragments - 1) / fragments;
+  const std::vector<rounds::Fragment> parts = part_rows(consensus);
+  if (!parts.empty()) shape.values = 0;
+  for (const rounds::Fragment& part : parts) shape.values = std::max(shape.values, part.count);
   if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) shape.codec.codec = *codec;
   shape.error_feedback = config::is_sparse(consensus);
   shape.group_members = static_cast<std::size_t>(consensus.group_members);

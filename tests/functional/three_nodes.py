@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The lines of the guide that start three nodes at once.    three_nodes.py SOURCE_TREE FOLDER_OF_PROGRAMS
+"""The lines of the guide that start three nodes at once.    three_nodes.py SOURCE_TREE FOLDER_OF_PROGRAMS BLOCK
 
-Runs the block that follows "<!-- test: three-nodes -->" in docs/guide/train-together.md as it stands, in an empty folder with a text
-books.txt, and waits until all three nodes hold the same anchor of a round that all of them contributed to.
+Runs the block that follows "<!-- test: BLOCK -->" in docs/guide/train-together.md as it stands, in an empty folder with a text
+books.txt, and waits until all three nodes hold the anchors of a round that all of them contributed to.
 """
 import json
 import os
@@ -14,18 +14,17 @@ import sys
 import tempfile
 import threading
 
-MARK = "<!-- test: three-nodes -->"
 PATIENCE_S = 220
 BETWEEN_S = 0.5  # each question is a process of its own
 
 
-def block_of(page):
+def block_of(page, mark):
     text = page.read_text()
-    if text.count(MARK) != 1:
-        sys.exit(f"{page} has {text.count(MARK)} lines {MARK} instead of one")
-    match = re.match(r"\s*```sh\n(.*?)\n```", text.split(MARK, 1)[1], flags=re.S)
+    if text.count(mark) != 1:
+        sys.exit(f"{page} has {text.count(mark)} lines {mark} instead of one")
+    match = re.match(r"\s*```sh\n(.*?)\n```", text.split(mark, 1)[1], flags=re.S)
     if not match:
-        sys.exit(f"{page}: no sh block follows {MARK}")
+        sys.exit(f"{page}: no sh block follows {mark}")
     return match.group(1)
 
 
@@ -49,7 +48,7 @@ def shared_round(nodes):
 
 def main():
     source, programs = map(pathlib.Path, sys.argv[1:3])
-    block = block_of(source / "docs/guide/train-together.md")
+    block = block_of(source / "docs/guide/train-together.md", f"<!-- test: {sys.argv[3]} -->")
     nodes = re.findall(r"neuroshardd run --data-dir (\S+)", block)
     if len(nodes) != 3:
         sys.exit(f"the block starts {len(nodes)} nodes instead of three")

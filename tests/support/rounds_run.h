@@ -192,10 +192,10 @@ class RoundsRun {
     }
     return notes;
   }
-  // By round; of that fragment, where the network trains in fragments, from 1 on.
+  // By round; of that fragment or part, where the network trains in such, from 1 on.
   QMap<int, CertifiedRound> certified(const QString& name, int fragment = 0) const {
     const QRegularExpression line(
-        (fragment == 0 ? QString() : QString("fragment %1 of \\d+: ").arg(fragment)) +
+        (fragment == 0 ? QString() : QString("(?:fragment|part) %1 of \\d+: ").arg(fragment)) +
         "round (\\d+) is certified with anchor ([0-9a-f]+): (\\d+) of (\\d+) members");
     QMap<int, CertifiedRound> found;
     QFile log(path(name) + "/logs/neuroshardd.log");

@@ -5,7 +5,6 @@
 #include "app/node/commands/open_directory.h"
 #include "core/base/byte_reader.h"
 #include "core/engine/block_reader.h"
-#include "core/rounds/sync.h"
 #include "core/runtime/chain_settings.h"
 
 namespace neuroshard::app {
@@ -23,9 +22,7 @@ Expected<ChainPlace> chain_place(CommandContext& context) {
     return make_error(ErrorCode::NotFound,
                       fmt::format("{} has no chain: a node has one once it has joined a network", directory));
   NS_ASSIGN_OR_RETURN(place.profile, config::load_network_profile(context.files, profile_path));
-  const auto sync = rounds::sync_choice(place.profile.consensus.sync).value_or(rounds::SyncChoice{});
-  place.rules = runtime::chain_rules(place.profile.consensus, config::network_id(place.profile.consensus),
-                                     sync.fragments);
+  place.rules = runtime::chain_rules(place.profile.consensus, config::network_id(place.profile.consensus));
   return place;
 }
 

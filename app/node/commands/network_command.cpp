@@ -14,6 +14,7 @@
 #include "app/node/commands/network_voters.h"
 #include "app/node/output/rounds_text.h"
 #include "core/compute/slot.h"
+#include "core/config/model_part.h"
 #include "core/config/network_profile.h"
 
 namespace neuroshard::app {
@@ -188,6 +189,19 @@ std::string human_count(std::uint64_t count) {
   return fmt::format("{}", count);
 }
 
+// Of a network whose members hold parts of the model.
+void show_parts(const config::ConsensusPart& consensus, Output& out, nlohmann::ordered_json& document) {
+  const compute::ModelShape shape = config::model_shape(consensus);
+  std::size_t number = 0;
+  for (const compute::StageRange& range : config::model_parts(consensus)) {
+    const std::uint64_t parameters = compute::values_of(shape, range).count;
+    if (number == 0) out.line("Parts, of which a member holds one (--part):");
+    out.line(fmt::format("  {:<28} {:<14} {} parameters", to_text(range), ++number, human_count(parameters)));
+    document["parts"].push_back({{"part", number}, {"holds", to_text(range)}, {"parameters", parameters}});
+  }
+  if (number > 0) out.line("");
+}
+
 void show_profile(const config::NetworkProfile& profile, CommandContext& context) {
   const config::ConsensusPart& c = profile.consensus;
   const config::DirectoryPart& d = profile.directory;
@@ -199,7 +213,6 @@ void show_profile(const config::NetworkProfile& profile, CommandContext& context
   document["active_parameters"] = active;
   document["round"] = round_traffic_json(c);
   document["notice"] = config::network_notice(profile);
-  context.output.json_line(document);
 
   Output& out = context.output;
   const auto row = [&out](std::string_view key, const std::string& value, std::string_view help = {}) {
@@ -208,6 +221,8 @@ void show_profile(const config::NetworkProfile& profile, CommandContext& context
   out.line(fmt::format("Network {}\n  id {}\n  {} parameters, {} of them for each token\n", c.name,
                        to_hex(config::network_id(c)), human_count(parameters), human_count(active)));
   if (const std::string round = round_traffic_text(c); !round.empty()) out.line("  " + round + "\n");
+  show_parts(c, out, document);
+  context.output.json_line(document);
   out.line("Fixed for everyone:");
   for (const config::ConsensusField& field : config::consensus_fields()) {
     std::string_view key = field.key;
@@ -287,12 +302,13 @@ void add_create(CLI::App& network, CommandContext& context) {
   create.add_option("--manifest-url", flags->manifest_url, "where the genesis dataset is published")
       ->type_name("URL");
   create
-      .add_option("--sync", flags->sync,
-                  "plain: each round starts from the anchor of the previous one; delayed-1: training "
-                  "continues during "
-                  "the agreement; fragments=P: delayed-1 in P parts of the model (2 to 16), which spreads "
-                  "the traffic "
-                  "over the round")
+      .add_option(
+          "--sync", flags->sync,
+          "plain: each round starts from the anchor of the previous one; delayed-1: training "
+          "continues during the agreement; fragments=P: delayed-1 in P fragments of the model (2 to 16), "
+          "which "
+          "spreads the traffic over the round; parts=P: each member holds one of P parts of the model (2 to "
+          "64), and they train it through a pipeline")
       ->type_name("NAME");
   create
       .add_option(

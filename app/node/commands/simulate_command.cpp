@@ -106,7 +106,7 @@ Expected<void> simulate(const SimulateFlags& flags, CommandContext& context) {
   sim::ScenarioOptions options = flags.options;
   NS_ASSIGN_OR_RETURN(options.codec.codec, outer::codec_from_name(flags.codec));
   const auto sync = rounds::sync_choice(flags.sync);
-  if (!sync)
+  if (!sync || sync->parts > 1)
     return make_error(
         ErrorCode::InvalidArgument,
         fmt::format("--sync can't be \"{}\"; it is plain, delayed-1 or fragments=P", flags.sync));

@@ -115,6 +115,12 @@ std::string global_text(const node::RoundsView& rounds) {
       global.verified ? "shown" : "not shown", global.verified_reason);
 }
 
+nlohmann::ordered_json part_json(const node::PartView& part) {
+  return {{"number", part.number},     {"count", part.count},       {"holds", part.holds},
+          {"holders", part.holders},   {"paused", part.paused},     {"sessions", part.sessions},
+          {"finished", part.finished}, {"replaced", part.replaced}, {"lost", part.lost}};
+}
+
 nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
   if (!rounds.taking_part) return nullptr;
   return {{"phase", rounds.phase},
@@ -140,7 +146,21 @@ nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
           {"bytes_sent", rounds.bytes_sent},
           {"bytes_received", rounds.bytes_received},
           {"trouble", text_or_null(rounds.trouble)},
-          {"chain", chain_view_json(rounds.chain)}};
+          {"chain", chain_view_json(rounds.chain)},
+          {"part", rounds.part ? part_json(*rounds.part) : nlohmann::ordered_json()}};
+}
+
+std::string part_text(const node::RoundsView& rounds) {
+  if (!rounds.part) return "";
+  const node::PartView& part = *rounds.part;
+  std::string text = fmt::format("{} of {}: {}", part.number, part.count, part.holds);
+  if (!part.holders.empty()) text += fmt::format("; nodes by part: {}", fmt::join(part.holders, ", "));
+  text += fmt::format("; {} driver{} pass{} through this node; {} micro-batches of its own text finished",
+                      part.sessions, part.sessions == 1 ? "" : "s", part.sessions == 1 ? "es" : "",
+                      part.finished);
+  if (part.replaced > 0) text += fmt::format("; {} times a node on the way was replaced", part.replaced);
+  if (part.paused) text += "; paused: the others go around this node";
+  return text;
 }
 
 std::string rounds_text(const node::RoundsView& rounds) {
@@ -283,6 +303,7 @@ std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
       row("Speed",
           training.last_step ? fmt::format("{:.0f} tokens/s", training.last_step->tokens_per_second) : ""),
       row("Rounds", rounds_text(view.rounds)),
+      row("Part", part_text(view.rounds)),
       row("Chain", chain_view_text(view.rounds.chain)),
       row("All nodes", global_text(view.rounds)),
       row("Checkpoint", checkpoint_text(view.checkpoint)),

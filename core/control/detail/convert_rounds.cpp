@@ -192,6 +192,32 @@ node::TrainingNodeEntry decode_node(const wire::TrainingNode& from) {
 
 }  // namespace
 
+void encode_part(const node::PartView& from, wire::Part* to) {
+  to->set_number(from.number);
+  to->set_count(from.count);
+  to->set_holds(from.holds);
+  for (const std::uint32_t holders : from.holders) to->add_holders(holders);
+  to->set_paused(from.paused);
+  to->set_sessions(from.sessions);
+  to->set_finished(from.finished);
+  to->set_replaced(from.replaced);
+  to->set_lost(from.lost);
+}
+
+node::PartView decode_part(const wire::Part& from) {
+  node::PartView to;
+  to.number = from.number();
+  to.count = from.count();
+  to.holds = from.holds();
+  to.holders.assign(from.holders().begin(), from.holders().end());
+  to.paused = from.paused();
+  to.sessions = from.sessions();
+  to.finished = from.finished();
+  to.replaced = from.replaced();
+  to.lost = from.lost();
+  return to;
+}
+
 void encode(const node::RoundsView& from, wire::Rounds* to) {
   to->set_taking_part(from.taking_part);
   to->set_phase(from.phase);
@@ -218,6 +244,7 @@ void encode(const node::RoundsView& from, wire::Rounds* to) {
   to->set_too_few_to_vote(from.too_few_to_vote);
   encode_global(from.global, to->mutable_global());
   encode_chain(from.chain, to->mutable_chain());
+  if (from.part) encode_part(*from.part, to->mutable_part());
 }
 
 node::RoundsView decode(const wire::Rounds& from) {
@@ -247,6 +274,7 @@ node::RoundsView decode(const wire::Rounds& from) {
   to.too_few_to_vote = from.too_few_to_vote();
   to.global = decode_global(from.global());
   to.chain = decode_chain(from.chain());
+  if (from.has_part()) to.part = decode_part(from.part());
   return to;
 }
 

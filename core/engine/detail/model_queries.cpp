@@ -3,7 +3,8 @@
 #include <cmath>
 #include <utility>
 
-#include "core/compute/slot.h"
+#include "core/compute/stage_range.h"
+#include "core/config/model_part.h"
 #include "core/data/encoder.h"
 #include "core/engine/detail/data_view.h"
 #include "core/engine/router_load.h"
@@ -29,12 +30,22 @@ ModelQueries::ModelQueries(const EngineContext& context, DiskReader& reader)
       reader_(reader),
       experts_(RouterLoad(config::model_shape(context.directory.profile().consensus)).view()) {}
 
-// Every node holds the whole model. In rounds the members hold the same one; without rounds nobody else does.
-std::optional<std::uint32_t> ModelQueries::replicas() const {
+// Where every node holds the whole model, the members hold the same one; without rounds nobody else does. Where the
+// members hold parts, so many hold the slot's part.
+ModelQueries::Holding ModelQueries::holding(compute::SlotId slot) const {
   const node::RoundsView& rounds = context_.publisher.draft().rounds;
-  if (!rounds.taking_part) return 1;
-  if (rounds.members == 0) return std::nullopt;
-  return rounds.members;
+  const std::vector<compute::StageRange> parts = config::model_parts(context_.directory.profile().consensus);
+  if (parts.empty()) {
+    if (!rounds.taking_part) return {true, 1};
+    return {true, rounds.members == 0 ? std::nullopt : std::optional(rounds.members)};
+  }
+  Holding holding{false, std::nullopt};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!compute::holds(parts[i], slot)) continue;
+    holding.mine = context_.directory.settings().number(config::Setting::Part) == i + 1;
+    if (rounds.part && i < rounds.part->holders.size()) holding.replicas = rounds.part->holders[i];
+  }
+  return holding;
 }
 
 Expected<void> ModelQueries::slots(node::Reply<std::vector<node::SlotEntry>> reply) {
@@ -45,8 +56,9 @@ Expected<void> ModelQueries::slots(node::Reply<std::vector<node::SlotEntry>> rep
     for (const compute::SlotId id : compute::model_slots(shape)) {
       if (slots.size() >= node::max_slots) break;
       const std::uint64_t parameters = compute::slot_parameter_count(shape, id);
+      const Holding held = holding(id);
       slots.push_back({compute::to_string(id), kind_text(id.kind), id.layer, id.expert, parameters,
-                       copies * sizeof(float) * parameters, true, replicas()});
+                       copies * sizeof(float) * parameters, held.mine, held.replicas});
     }
     reply(std::move(slots));
   });
@@ -55,7 +67,11 @@ Expected<void> ModelQueries::slots(node::Reply<std::vector<node::SlotEntry>> rep
 Expected<void> ModelQueries::experts(node::Reply<std::vector<node::ExpertLoad>> reply) {
   return context_.commands.ask([this, reply = std::move(reply)] {
     std::vector<node::ExpertLoad> experts = experts_;
-    for (node::ExpertLoad& expert : experts) expert.replicas = replicas();
+    for (node::ExpertLoad& expert : experts) {
+      const Holding held = holding({compute::SlotKind::Expert, expert.layer, expert.expert});
+      expert.mine = held.mine;
+      expert.replicas = held.replicas;
+    }
     reply(std::move(experts));
   });
 }

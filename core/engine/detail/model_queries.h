@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/compute/slot.h"
 #include "core/data/dataset.h"
 #include "core/data/tokenizer.h"
 #include "core/engine/detail/disk_reader.h"
@@ -35,7 +36,11 @@ class ModelQueries {
                 std::optional<data::ShardId> shard);
 
  private:
-  std::optional<std::uint32_t> replicas() const;
+  struct Holding {
+    bool mine = false;
+    std::optional<std::uint32_t> replicas;  // nodes that hold it; nothing: not known
+  };
+  Holding holding(compute::SlotId slot) const;
   void read_data(const node::Reply<node::DataView>& reply);  // reading thread
   void answer_data(const node::Reply<node::DataView>& reply, Expected<node::DataView> view);
   void complete(node::DataView* view) const;

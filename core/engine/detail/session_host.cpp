@@ -48,6 +48,7 @@ Expected<SessionInfo> SessionHost::open_training(const PrepareOptions& options) 
   TrainingServices services{context_.services.files, context_.services.clock, context_.services.logger};
   services.history = context_.history;
   services.rounds = engine.rounds != nullptr;
+  services.pipeline = engine.pipeline;
   services.peers = engine.data_peers;
   services.held_checkpoints = engine.held_checkpoints;
   services.disk = engine.disk;
@@ -71,7 +72,10 @@ Expected<SessionHost::Turn> SessionHost::step(std::uint32_t threads, std::uint64
   const std::shared_ptr<RoundTrainer>& rounds = context_.options.rounds;
   if (rounds) {
     NS_ASSIGN_OR_RETURN(const RoundTrainer::Turn turn, rounds->before_step());
-    if (turn == RoundTrainer::Turn::Rest) return Turn{};
+    if (turn == RoundTrainer::Turn::Rest) {
+      if (context_.options.pipeline) context_.options.pipeline->note_rest();
+      return Turn{};
+    }
     if (turn == RoundTrainer::Turn::OtherTokenizer) return Turn{std::nullopt, rounds->wanted_tokenizer()};
   }
   NS_ASSIGN_OR_RETURN(StepReport report, training_->step(cancel));
@@ -110,6 +114,9 @@ std::optional<checkpoint::Entry> SessionHost::newest_checkpoint() const {
 
 Expected<TrainingSession*> SessionHost::open_for_text(const CancelToken& interrupt,
                                                       const std::string& checkpoint) {
+  if (training_ && context_.options.pipeline)
+    return make_error(ErrorCode::Unavailable,
+                      "This node holds a part of the model, and can't generate text alone.");
   if (training_ && !checkpoint.empty())
     return make_error(
         ErrorCode::Unavailable,

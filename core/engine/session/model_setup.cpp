@@ -6,7 +6,9 @@
 #include <cstring>
 
 #include "core/base/check.h"
+#include "core/config/model_part.h"
 #include "core/crypto/hash.h"
+#include "core/engine/initial_weights.h"
 #include "core/engine/training_data.h"
 #include "core/outer/codec.h"
 #include "core/platform/process/heap.h"
@@ -17,6 +19,8 @@ namespace {
 
 // One shard is fetched ahead at a time.
 constexpr std::size_t fetch_queue = 4;
+// Micro-batches that a stage of a pipeline holds, where there is memory for so many.
+constexpr std::uint32_t most_held = 16;
 
 compute::Precision precision_of(const compute::ModuleInfo& info) {
   return std::strcmp(info.precision, "bf16") == 0 ? compute::Precision::Bf16 : compute::Precision::Fp32;
@@ -28,13 +32,6 @@ void put_text(char* target, std::size_t capacity, const std::string& text) {
   target[length] = '\0';
 }
 
-// Initial weights are a pure function of network and architecture: every node begins with the same bits.
-Hash256 initial_seed(const Hash256& network_id, std::uint32_t architecture_version) {
-  Bytes version;
-  append_le(version, architecture_version);
-  return crypto::Sha256().update("neuroshard/init/v1").update(network_id).update(version).finish();
-}
-
 Error cancelled() {
   return make_error(ErrorCode::Cancelled, "The preparation was cancelled.");
 }
@@ -43,6 +40,7 @@ Error cancelled() {
 
 Expected<void> ModelSetup::run() {
   platform::keep_heap_small();
+  NS_RETURN_IF_ERROR(choose_part());
   NS_RETURN_IF_ERROR(prepare_text());
   if (options_.cancel.cancelled()) return cancelled();
   NS_RETURN_IF_ERROR(load_compute());
@@ -55,6 +53,25 @@ Expected<void> ModelSetup::run() {
 
 void ModelSetup::report(PrepareProgress::Phase phase, std::uint64_t done, std::uint64_t total) const {
   if (options_.on_progress) options_.on_progress({phase, done, total});
+}
+
+Expected<void> ModelSetup::choose_part() {
+  SessionInfo& info = parts_.info;
+  info.shape = config::model_shape(consensus());
+  info.range = compute::whole_model(info.shape);
+  NS_ASSIGN_OR_RETURN(const auto part, config::own_part(consensus(), settings()));
+  if (!part) return {};
+  is_part_ = true;
+  info.range = part->range;
+  if (!parts_.trains())
+    return make_error(ErrorCode::Unavailable,
+                      "A node of this network holds a part of the model, and can't generate text alone.");
+  if (!parts_.services.pipeline)
+    return make_error(
+        ErrorCode::Unavailable,
+        "A node of this network holds a part of the model, and trains it together with the others: "
+        "neuroshardd run");
+  return {};
 }
 
 Expected<void> ModelSetup::prepare_text() {
@@ -97,7 +114,8 @@ void ModelSetup::note_import(const data::ImportResult& result) {
 
 TrainingMemoryRequest ModelSetup::memory_request() const {
   TrainingMemoryRequest request;
-  request.shape = config::model_shape(consensus());
+  request.shape = parts_.info.shape;
+  request.range = parts_.info.range;
   request.precision = precision_of(parts_.module.info);
   request.training = parts_.trains();
   request.data_bytes = parts_.trains() ? training_data_bytes(*parts_.dataset) : 0;
@@ -106,9 +124,13 @@ TrainingMemoryRequest ModelSetup::memory_request() const {
   request.sequences_per_step = data::sequences_per_batch(static_cast<std::uint32_t>(consensus().batch_tokens),
                                                          static_cast<std::uint32_t>(consensus().sequence));
   request.threads = thread_limit(parts_.directory);
+  if (is_part_) {
+    request.sequences_together = config::pipeline_sequences(consensus());
+    request.sequences_per_step = request.max_micro_batch = most_held;
+  }
   if (parts_.trains() && parts_.services.rounds) {
     RoundShape shape;
-    shape.parameters = compute::model_parameter_count(request.shape);
+    shape.parameters = compute::values_of(request.shape, request.range).count;
     shape.fragments = rounds::sync_choice(consensus().sync).value_or(rounds::SyncChoice{}).fragments;
     if (const auto codec = outer::codec_from_name(consensus().codec); codec.ok()) shape.codec.codec = *codec;
     shape.error_feedback = config::is_sparse(consensus());
@@ -155,7 +177,6 @@ Expected<void> ModelSetup::settle_precision(compute::ModuleOptions options) {
 
 Expected<void> ModelSetup::make_model() {
   if (options_.cancel.cancelled()) return cancelled();
-  parts_.info.shape = config::model_shape(consensus());
   NS_RETURN_IF_ERROR(compute::validate(parts_.info.shape));
   parts_.info.parameters = compute::model_parameter_count(parts_.info.shape);
   parts_.info.active_parameters = compute::active_parameter_count(parts_.info.shape);
@@ -163,7 +184,7 @@ Expected<void> ModelSetup::make_model() {
       static_cast<std::uint32_t>(consensus().batch_tokens), static_cast<std::uint32_t>(consensus().sequence));
   NS_ASSIGN_OR_RETURN(parts_.memory, plan_training_memory(memory_request()));
   parts_.info.memory_limit = parts_.memory.plan.limit;
-  parts_.info.micro_batch = parts_.memory.plan.micro_batch;
+  parts_.info.micro_batch = is_part_ ? parts_.memory.sequences_together : parts_.memory.plan.micro_batch;
   parts_.info.memory_planned = parts_.memory.plan.expected;
   parts_.services.logger.info("memory", parts_.memory.describe());
   parts_.module.module->set_memory_limit(parts_.memory.tensor_bytes);
@@ -171,9 +192,11 @@ Expected<void> ModelSetup::make_model() {
   compute::StageSpec spec;
   spec.shape = parts_.info.shape;
   spec.router = config::router_options(consensus());
-  spec.layer_count = parts_.info.shape.layers;
-  spec.embed = true;
-  spec.head = true;
+  const compute::StageRange& range = parts_.info.range;
+  spec.first_layer = range.first_layer;
+  spec.layer_count = range.layer_count;
+  spec.embed = range.embed;
+  spec.head = range.head;
   spec.trainable = parts_.trains();
   NS_ASSIGN_OR_RETURN(parts_.stage, compute::make_stage(*parts_.module.module, spec));
   return {};
@@ -275,7 +298,7 @@ Expected<void> ModelSetup::take_over(const checkpoint::Manifest& manifest, const
   if (parts_.dataset->manifest().find(position.shard_id) == nullptr)
     position.shard_id |= data::first_own_shard;
   NS_RETURN_IF_ERROR(parts_.loader->restore(position));
-  keep_micro_batch(saved, std::max(1u, manifest.micro_batch));
+  if (!is_part_) keep_micro_batch(saved, std::max(1u, manifest.micro_batch));
   return history_restored();
 }
 
@@ -310,6 +333,7 @@ Expected<void> ModelSetup::prepare_training() {
   NS_RETURN_IF_ERROR(train::validate(parts_.schedule));
   parts_.loop.emplace(*parts_.stage, parts_.services.clock, parts_.services.logger, parts_.info.micro_batch);
   parts_.loop->set_before_update([&parts = parts_] { parts.checkpoints->before_update(); });
+  if (is_part_) return {};  // it can't be evaluated alone
   auto part = data::HeldOut::create(*parts_.dataset, static_cast<std::uint32_t>(consensus().sequence),
                                     settings().number(config::Setting::EvalTokens));
   if (part.ok()) {

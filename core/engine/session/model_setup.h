@@ -26,6 +26,7 @@ class ModelSetup {
 
  private:
   // Parts of run(), in order.
+  Expected<void> choose_part();
   Expected<void> prepare_text();
   void note_import(const data::ImportResult& result);
   Expected<void> load_compute();
@@ -47,6 +48,7 @@ class ModelSetup {
   SessionParts& parts_;
   const PrepareOptions& options_;
   std::vector<SessionAlert> alerts_;
+  bool is_part_ = false;
 };
 
 }  // namespace neuroshard::engine::detail

@@ -29,6 +29,9 @@ struct SessionParts {
   SessionParts& operator=(const SessionParts&) = delete;
 
   bool trains() const { return mode == SessionMode::Train; }
+  bool is_part() const {
+    return !(info.range == compute::whole_model(info.shape));
+  }  // once the model is made
   // The state that a checkpoint would record now.
   TrainerState state_to_save() const;
   // Writes to the log and the history. Warnings and errors go into the report as well.
@@ -50,7 +53,7 @@ struct SessionParts {
   compute::LoadedModule module;
   TrainingMemory memory;
   compute::StagePtr stage;
-  std::optional<train::InnerLoop> loop;
+  std::optional<train::InnerLoop> loop;  // of a part of a model: its number of sequences only
   std::unique_ptr<TrainingCheckpoints> checkpoints;
 };
 

@@ -71,7 +71,9 @@ std::uint64_t SessionRoundModel::spare_memory() const {
   return memory.spare_bytes - std::min(less, memory.spare_bytes);
 }
 
+// The text behind a part's steps is that of many drivers.
 Bytes SessionRoundModel::last_batches(std::uint64_t steps) {
+  if (parts_.is_part()) return {};
   const auto work = parts_.loader->last_batches(steps);
   return work ? data::encode_batch_work(*work) : Bytes();
 }

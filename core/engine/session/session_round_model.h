@@ -21,7 +21,9 @@ class SessionRoundModel final : public RoundModel {
   SessionRoundModel(SessionParts& parts, SessionCheckpoints& checkpoints)
       : parts_(parts), checkpoints_(checkpoints) {}
 
-  std::uint64_t parameters() const override { return parts_.info.parameters; }
+  std::uint64_t parameters() const override {
+    return compute::values_of(parts_.info.shape, parts_.info.range).count;
+  }
   const Hash256& tokenizer_hash() const override { return parts_.state.tokenizer_hash; }
   Expected<void> read_weights(std::uint64_t first, Span<float> target) override;
   Expected<void> write_weights(std::uint64_t first, Span<const float> source) override;

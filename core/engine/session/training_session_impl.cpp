@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -37,7 +38,9 @@ namespace detail {
 SessionImpl::SessionImpl(config::DataDirectory& directory, TrainingServices services)
     : parts_(directory, std::move(services)) {}
 
-SessionImpl::~SessionImpl() = default;
+SessionImpl::~SessionImpl() {
+  if (prepared_ && parts_.is_part()) parts_.services.pipeline->detach();
+}
 
 Expected<void> SessionImpl::open_history() {
   parts_.history = parts_.services.history;
@@ -59,6 +62,7 @@ Expected<SessionInfo> SessionImpl::prepare(const PrepareOptions& options) {
     training_->limits.set_threads(threads_wanted_);
   }
   prepared_ = true;
+  if (parts_.is_part()) attach_pipeline();
   for (const SessionAlert& alert : waiting_alerts_) {
     parts_.services.logger.write({alert.level, alert.category, alert.text});
     parts_.history->log(alert.level, alert.category, alert.text);
@@ -75,6 +79,35 @@ Expected<SessionInfo> SessionImpl::prepare(const PrepareOptions& options) {
 void SessionImpl::limit_threads(std::uint32_t threads) {
   threads_wanted_ = threads;
   if (training_) training_->limits.set_threads(threads);
+}
+
+void SessionImpl::attach_pipeline() {
+  PipelineTrainer::Model model{*parts_.stage, parts_.info.range, parts_.info.shape};
+  model.batch_tokens = parts_.directory.profile().consensus.batch_tokens;
+  model.sequences = parts_.info.micro_batch;
+  model.most_held = parts_.memory.plan.micro_batch;
+  model.steps_done = parts_.state.step;
+  model.rule = [this](compute::SlotId, std::uint64_t step) { return step_options(step); };
+  model.before_step = [this] { parts_.checkpoints->before_update(); };
+  model.read_text = [this](const CancelToken& cancel) { return read_text(cancel); };
+  batches_read_ = parts_.state.step;
+  parts_.services.pipeline->attach(std::move(model));
+}
+
+Expected<std::vector<pipeline::MicroBatchText>> SessionImpl::read_text(const CancelToken& cancel) {
+  StepReport report;  // its alerts are in the log
+  NS_ASSIGN_OR_RETURN(const data::Batch batch, next_batch(++batches_read_, &report, cancel));
+  std::vector<pipeline::MicroBatchText> texts;
+  for (std::uint32_t first = 0; first < batch.sequences; first += parts_.info.micro_batch) {
+    pipeline::MicroBatchText text;
+    text.sequences = std::min(parts_.info.micro_batch, batch.sequences - first);
+    const auto from = static_cast<std::ptrdiff_t>(first) * batch.sequence_length,
+               to = from + static_cast<std::ptrdiff_t>(text.sequences) * batch.sequence_length;
+    text.tokens.assign(batch.tokens.begin() + from, batch.tokens.begin() + to);
+    text.targets.assign(batch.targets.begin() + from, batch.targets.begin() + to);
+    texts.push_back(std::move(text));
+  }
+  return texts;
 }
 
 compute::Stage& SessionImpl::stage() {
@@ -104,12 +137,11 @@ compute::StepOptions SessionImpl::step_options(std::uint64_t step) const {
   return options;
 }
 
-// The batch and the inner step; on an error loader and model are as before.
-Expected<train::InnerStep> SessionImpl::run_step(StepReport* report, const CancelToken& cancel) {
-  const std::uint64_t step = parts_.state.step + 1;
+Expected<data::Batch> SessionImpl::next_batch(std::uint64_t step, StepReport* report,
+                                              const CancelToken& cancel) {
   const data::LoaderPosition before = parts_.loader->position();
   const MonotonicTime begin = parts_.services.clock.monotonic_now();
-  NS_ASSIGN_OR_RETURN(const data::Batch batch, parts_.loader->next(step, cancel));
+  NS_ASSIGN_OR_RETURN(data::Batch batch, parts_.loader->next(step, cancel));
   report->seconds.data = to_seconds(parts_.services.clock.monotonic_now() - begin);
   if (before.started && batch.shard_id != before.shard_id) {
     parts_.tell({LogLevel::Info, "data",
@@ -117,6 +149,24 @@ Expected<train::InnerStep> SessionImpl::run_step(StepReport* report, const Cance
                              data::to_string(parts_.loader->last_rotation()))},
                 report);
   }
+  return batch;
+}
+
+// Of a part of the model: its share of the steps that the pipeline makes.
+Expected<train::InnerStep> SessionImpl::run_pipeline_step(StepReport* report, const CancelToken& cancel) {
+  report->learning_rate = step_options(parts_.state.step + 1).learning_rate;
+  take_router_load();
+  NS_ASSIGN_OR_RETURN(const train::InnerStep done, parts_.services.pipeline->step(cancel));
+  parts_.loader->report_loss(static_cast<float>(done.loss));
+  return done;
+}
+
+// The batch and the inner step; on an error loader and model are as before.
+Expected<train::InnerStep> SessionImpl::run_step(StepReport* report, const CancelToken& cancel) {
+  if (parts_.is_part()) return run_pipeline_step(report, cancel);
+  const std::uint64_t step = parts_.state.step + 1;
+  const data::LoaderPosition before = parts_.loader->position();
+  NS_ASSIGN_OR_RETURN(const data::Batch batch, next_batch(step, report, cancel));
   const compute::StepOptions options = step_options(step);
   report->learning_rate = options.learning_rate;
   const train::BatchView view{batch.sequences, batch.sequence_length, batch.tokens.data(),
@@ -207,6 +257,9 @@ Expected<Validation> SessionImpl::evaluate(bool complete, const CancelToken& can
 }
 
 Expected<Validation> SessionImpl::measure(bool complete, const CancelToken& cancel) {
+  if (parts_.is_part())
+    return make_error(ErrorCode::Unavailable,
+                      "This node holds a part of the model, and can't measure the held-out loss alone.");
   std::optional<data::HeldOut> all;
   if (complete) {
     NS_ASSIGN_OR_RETURN(all, data::HeldOut::create(*parts_.dataset, parts_.info.shape.sequence, 0));
@@ -242,7 +295,8 @@ Expected<Validation> SessionImpl::measure(bool complete, const CancelToken& canc
 std::vector<std::uint64_t> SessionImpl::take_router_load() {
   if (parts_.info.shape.experts <= 1) return {};
   std::vector<std::uint64_t> load(std::size_t{parts_.info.shape.layers} * parts_.info.shape.experts);
-  parts_.stage->router_load(load.data(), true);
+  parts_.stage->router_load(
+      load.data() + std::size_t{parts_.info.range.first_layer} * parts_.info.shape.experts, true);
   return load;
 }
 

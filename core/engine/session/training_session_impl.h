@@ -49,7 +49,12 @@ class SessionImpl final : public TrainingSession {
     SessionRoundModel rounds;
   };
 
+  void attach_pipeline();
+  Expected<std::vector<pipeline::MicroBatchText>> read_text(const CancelToken& cancel);
+
   // Parts of step().
+  Expected<data::Batch> next_batch(std::uint64_t step, StepReport* report, const CancelToken& cancel);
+  Expected<train::InnerStep> run_pipeline_step(StepReport* report, const CancelToken& cancel);
   Expected<train::InnerStep> run_step(StepReport* report, const CancelToken& cancel);
   compute::StepOptions step_options(std::uint64_t step) const;
   void count(const train::InnerStep& inner);
@@ -60,6 +65,7 @@ class SessionImpl final : public TrainingSession {
 
   SessionParts parts_;
   bool prepared_ = false;
+  std::uint64_t batches_read_ = 0;            // of a pipeline's text
   std::uint32_t threads_wanted_ = 0;          // by limit_threads(), before prepare()
   std::vector<SessionAlert> waiting_alerts_;  // from prepare(), for the first report
   std::optional<Training> training_;          // after prepare() for training

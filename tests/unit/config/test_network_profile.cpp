@@ -251,16 +251,23 @@ void TestNetworkProfile::dense_model_is_legal() {
 void TestNetworkProfile::rounds_know_their_kinds() {
   ConsensusPart consensus = profile("devnet").consensus;
   consensus.name = "club";
-  for (const char* known : {"plain", "delayed-1", "fragments=2", "fragments=16"}) {
+  consensus.layers = 64;
+  for (const char* known : {"plain", "delayed-1", "fragments=2", "fragments=16", "parts=2", "parts=64"}) {
     consensus.sync = known;
     QVERIFY(validate(consensus).ok());
   }
   for (const char* unknown : {"delayed-2", "fragments", "fragments=", "fragments=1", "fragments=17",
-                              "fragments=04", "fragments=2 "}) {
+                              "fragments=04", "fragments=2 ", "parts", "parts=1", "parts=65", "parts=03"}) {
     consensus.sync = unknown;
     const auto refused = validate(consensus);
     QVERIFY2(!refused.ok() && refused.error().message.find("fragments=P") != std::string::npos, unknown);
   }
+  // Each part has a layer.
+  consensus.layers = 4;
+  consensus.sync = "parts=4";
+  QVERIFY(validate(consensus).ok());
+  consensus.sync = "parts=5";
+  QVERIFY(validate(consensus).error().message.find("5 parts") != std::string::npos);
   // Each fragment's round has an end of its own.
   consensus.sync = "fragments=8";
   consensus.inner_steps = 8;

@@ -99,6 +99,31 @@ class TestRoundTrainerFragments : public QObject {
     QVERIFY((c.model.weights == Weights{0, 1, 2, 3}));
   }
 
+  // The model here is the second of three parts; the rounds hear of all of them.
+  void a_part_is_one_row_of_several() {
+    Bench b(8);
+    b.options.parts = {{0, 0, 100, 8}, {1, 100, 4, 8}, {2, 104, 50, 8}};
+    b.options.own_part = 1;
+    b.make();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.executor.run();
+    QCOMPARE(b.trainer->fragments(), std::size_t{1});
+    const RoundFacts& facts = b.facts.front();
+    QCOMPARE(facts.fragments.size(), std::size_t{3});
+    QCOMPARE(facts.states.size(), std::size_t{3});
+    QVERIFY(!facts.states[0] && !facts.states[2]);
+    QVERIFY((test::weights_of(facts.states[1]) == Weights{10, 20, 30, 40}));
+    b.start(0, {1, anchor_of({1, 2, 3, 4}), Carry::Nothing, false});
+    QCOMPARE(b.train(3), 3);
+    QVERIFY((b.model.weights == Weights{-2, -1, 0, 1}));
+    b.ask(rounds::AfterBoundary::TrainOn);
+    QVERIFY(b.train() > 0);
+    QCOMPARE(b.boundaries.size(), std::size_t{1});
+    QCOMPARE(b.boundaries.front()->work.steps, 3u);
+    b.start(0, {2, anchor_of({0, 0, 0, 0}), Carry::SinceBoundary, true});
+    QVERIFY(b.train(1) >= 1);
+  }
+
   void a_model_that_is_too_small_for_its_fragments_is_refused() {
     Bench b(8, 5);
     const auto attached = b.trainer->attach(b.model);

@@ -1,0 +1,32 @@
+// The part of the model that a node holds, where the members of its network hold parts: `sync` of the profile is
+// "parts=P" (rounds/sync.h), and the setting `part` chooses one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/compute/stage_range.h"
+#include "core/config/network_profile.h"
+#include "core/config/settings.h"
+
+namespace neuroshard::config {
+
+// In order; empty: every member holds the whole model.
+std::vector<compute::StageRange> model_parts(const ConsensusPart& consensus);
+
+struct ModelPart {
+  std::uint32_t index = 0;  // the row of the chain
+  std::uint32_t count = 1;  // P
+  compute::StageRange range;
+};
+// Nothing: every member holds the whole model. InvalidArgument: the setting names none of the network's parts; the message
+// lists them.
+Expected<std::optional<ModelPart>> own_part(const ConsensusPart& consensus, const Settings& settings);
+
+// Sequences of a micro-batch in the network's pipeline, the same for all its members: they divide a batch, and together have
+// some 1,024 tokens.
+std::uint32_t pipeline_sequences(const ConsensusPart& consensus);
+
+}  // namespace neuroshard::config

@@ -1,0 +1,98 @@
+// Connects the pipeline of a network whose members hold parts of the model (core/pipeline) with the training of this node.
+// The pipeline's executor takes micro-batches in and passes them on. The compute thread computes them while it is in step();
+// outside of it, jobs wait. So whatever the compute thread does between two steps, the weights change between two steps.
+//
+// The compute thread also reads this node's text for the driver, which has no thread of its own.
+//
+// Threads: stated at each group of methods. One lock, held for short times.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/base/clock.h"
+#include "core/base/executor.h"
+#include "core/engine/job_queue.h"
+#include "core/pipeline/driver.h"
+#include "core/pipeline/stage_lane.h"
+#include "core/train/inner_loop.h"
+
+namespace neuroshard::engine {
+
+// A model's part that is ready to be trained. Jobs that use the lane run only while the model is attached.
+struct PipelinePart {
+  std::shared_ptr<pipeline::StageLane> lane;
+  std::shared_ptr<JobQueue> jobs;
+  compute::StageRange range;
+  compute::ModelShape shape;
+  std::uint64_t batch_tokens = 0;  // of a step
+  std::uint32_t sequences = 1;     // of a micro-batch
+  std::uint32_t most_held = 1;     // micro-batches whose activations the memory plan has room for
+};
+
+class PipelineTrainer final {
+ public:
+  // clock outlives the trainer.
+  explicit PipelineTrainer(const Clock& clock) : clock_(clock) {}
+
+  // ---- The pipeline's executor.
+  struct Listener {
+    Executor* executor = nullptr;  // runs all callbacks
+    std::function<void(const PipelinePart&)> ready;
+    std::function<void()>
+        gone;  // the part that was ready before: its lane and its jobs are of no use any more
+    std::function<void()> text;  // next_text() has something again
+  };
+  // Notifies the listener at once if a model is ready. Posts nothing to an earlier listener afterwards; calls posted before
+  // may still run.  Threads: any.
+  void listen(Listener listener);
+  // The next micro-batch of this node's text; nothing: the compute thread has read no further yet.
+  std::optional<pipeline::MicroBatchText> next_text();
+  // How long ago the compute thread was last in step() or asked whether it may train; nothing: no model is attached.
+  std::optional<Duration> idle() const;
+
+  // ---- The compute thread.
+  // stage: of the part's range; it and whatever the rule refers to live until detach().
+  struct Model {
+    compute::Stage& stage;
+    compute::StageRange range;
+    compute::ModelShape shape;
+    std::uint64_t batch_tokens = 0;
+    std::uint32_t sequences = 1, most_held = 1;
+    std::uint64_t steps_done = 0;
+    pipeline::StepRule rule = nullptr;
+    std::function<void()> before_step = nullptr;  // weights and moments are still those of the step before
+    // A batch of this node's text, as micro-batches.
+    std::function<Expected<std::vector<pipeline::MicroBatchText>>(const CancelToken&)> read_text = nullptr;
+  };
+  void attach(Model model);
+  void detach();
+  // The node would train, and rests for its rounds.
+  void note_rest();
+  // Computes until the part has made a step. Errors: Cancelled: what was computed counts in the next call; those of
+  // read_text().
+  Expected<train::InnerStep> step(const CancelToken& cancel);
+
+ private:
+  void stepped(const pipeline::StageLane::Stepped& step, std::uint64_t targets, const pipeline::Sums& sums);
+  Expected<void> read_text(const CancelToken& cancel);
+  void tell_ready();  // with the lock
+
+  const Clock& clock_;
+  mutable std::mutex mutex_;
+  Listener listener_;
+  std::optional<PipelinePart> part_;
+  std::deque<pipeline::MicroBatchText> texts_;
+  MonotonicTime last_seen_{};
+
+  // Compute thread.
+  std::optional<Model> model_;
+  std::optional<train::InnerStep> stepped_;
+};
+
+}  // namespace neuroshard::engine

@@ -1,0 +1,92 @@
+// The pipeline of a running node whose network's members hold parts of the model (docs/protocol/pipeline.md): a stage for
+// the part that this node holds, and a driver for its text. The registry of the chain says who holds the other parts.
+//
+// A driver takes this node for its own part, and of each other part the holder with this node's place among the holders of
+// its own part, so that drivers spread evenly. It looks again when a round begins. While the compute thread does something
+// else for longer than `patience_with_idleness`, the stage is paused, and drivers go around it.
+//
+// Threads: the host's executor, unless a comment says otherwise. Errors: none; what is missing is in the view and the log.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/lifetime.h"
+#include "core/chain/registry.h"
+#include "core/config/model_part.h"
+#include "core/engine/pipeline_trainer.h"
+#include "core/net/method_table.h"
+#include "core/node/snapshot.h"
+#include "core/pipeline/driver.h"
+#include "core/pipeline/peer_lines.h"
+#include "core/pipeline/stage_worker.h"
+#include "core/runtime/peer_host.h"
+
+namespace neuroshard::runtime {
+
+class PipelineService final {
+ public:
+  static constexpr Duration patience_with_idleness = std::chrono::seconds(3);
+
+  struct Services {  // all outlive it
+    PeerHost& host;
+    const Clock& clock;
+    Logger& logger;
+    crypto::Entropy& entropy;
+  };
+  // Of the newest block; null: this node has no history yet.
+  using FindRegistry = std::function<chain::RegistryPtr()>;
+
+  // Any thread.
+  PipelineService(const Services& services, const config::ConsensusPart& consensus, const Hash256& network,
+                  const config::ModelPart& part, FindRegistry registry);
+  ~PipelineService();
+  // For the engine.  Threads: any.
+  const std::shared_ptr<engine::PipelineTrainer>& trainer() const { return trainer_; }
+
+  void open(std::uint64_t seed, bool one_lan);
+  void close();
+
+  node::PartView view() const;
+  // Why no text of this node is trained on; empty: it is.
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  void on_ready(const engine::PipelinePart& part);
+  void on_gone();
+  void tick();
+  void watch_idleness();
+  void drive();
+  void end_driver();
+  pipeline::Surroundings around();
+  std::vector<net::NodeId> holders(const chain::Registry& registry, std::uint32_t part) const;
+  // Nothing: a part has no holder.
+  std::optional<std::vector<pipeline::RouteHop>> choose_hops(const chain::Registry& registry);
+  pipeline::Route route(const chain::Registry& registry, std::vector<pipeline::RouteHop> hops) const;
+  Expected<void> admit(const pipeline::Route& route) const;
+
+  const Services services_;
+  const Hash256 network_;
+  const compute::ModelShape shape_;
+  const std::vector<compute::StageRange> parts_;
+  const std::uint32_t own_;
+  const FindRegistry registry_;
+  const std::shared_ptr<engine::PipelineTrainer> trainer_;
+
+  pipeline::ExchangeLog exchanges_;
+  std::unique_ptr<pipeline::PeerLines> lines_;
+  std::optional<engine::PipelinePart> part_;
+  std::unique_ptr<pipeline::StageWorker> worker_;
+  std::unique_ptr<pipeline::Driver> driver_;
+  std::uint64_t driver_round_ = 0;             // in which the driver's route was chosen or found right
+  std::uint64_t finished_ = 0, replaced_ = 0;  // by earlier drivers
+  std::string trouble_;
+  std::optional<net::MethodTable::Registration> streams_;
+  std::unique_ptr<TimerHandle> timer_;
+  Lifetime lifetime_;
+};
+
+}  // namespace neuroshard::runtime

@@ -1,0 +1,111 @@
+// Real processes of a network whose members hold parts of the model (sync "parts=2"): each trains its half through a
+// pipeline with the others, and the rounds merge the halves of those that hold the same one.
+#include <QTest>
+#include <cmath>
+
+#include "tests/support/rounds_run.h"
+#include "tests/support/test_main.h"
+#include "tests/support/until.h"
+
+using namespace neuroshard::test;  // NOLINT
+
+namespace {
+
+QString text_of(const QJsonObject& object) {
+  return QJsonDocument(object).toJson(QJsonDocument::Compact);
+}
+
+}  // namespace
+
+class TestRoundsParts : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    run_.founder = "a";
+    run_.model = QStringList{"--layers",  "2", "--hidden",   "32", "--head-dim",     "16", "--vocab", "300",
+                             "--experts", "2", "--sequence", "32", "--batch-tokens", "512"};
+    const QByteArray trouble = run_.make("parts", "200", {"--sync", "parts=2"});
+    QVERIFY2(trouble.isEmpty(), trouble.constData());
+  }
+
+  void a_node_without_a_part_says_which_there_are() {
+    QCOMPARE(run_.start("a"), QByteArray());
+    QJsonObject seen;
+    const auto failed = [&] {
+      seen = run_.status("a");
+      return seen["state"].toString() == "failed";
+    };
+    QVERIFY2(neuroshard::testing::seen_once(failed, RoundsRun::patience_ms), qPrintable(text_of(seen)));
+    QVERIFY2(text_of(seen).contains("--part 1 to 2 (1: embedding, layer 0; 2: layer 1, head)"),
+             qPrintable(text_of(seen)));
+    run_.node("a").terminate();
+    run_.node("a").finish();
+  }
+
+  void two_halves_train_as_one_model() {
+    start("a", 1);
+    start("b", 2);
+    QVERIFY(run_.together({"a", "b"}));
+    QVERIFY(run_.together({"a", "b"}, run_.round("a") + 3));
+    for (const char* name : {"a", "b"}) {
+      const QJsonObject seen = run_.rounds(name);
+      QVERIFY2(seen["contributed"].toInt() >= 3 && seen["corruptions"].toInt() == 0,
+               qPrintable(text_of(seen)));
+    }
+    // Each has the anchors of its half only.
+    QVERIFY(QFile::exists(run_.path("a") + "/chain/row-0") &&
+            !QFile::exists(run_.path("a") + "/chain/row-1"));
+    QVERIFY(QFile::exists(run_.path("b") + "/chain/row-1") &&
+            !QFile::exists(run_.path("b") + "/chain/row-0"));
+    QVERIFY(run_.certified("a", 1).size() >= 3 && run_.certified("a", 2).isEmpty());
+    QVERIFY(run_.certified("b", 2).size() >= 3 && run_.certified("b", 1).isEmpty());
+  }
+
+  // Both ends see the loss of the whole model.
+  void the_loss_falls() {
+    const double begun = std::log(300.0);  // of a model that knows nothing of its vocabulary
+    for (const char* name : {"a", "b"}) {
+      double loss = 0;
+      const auto fallen = [&] {
+        loss = run_.status(name)["training"].toObject()["last_step"].toObject()["loss"].toDouble();
+        return loss > 0 && loss < 0.8 * begun;
+      };
+      QVERIFY2(neuroshard::testing::seen_once(fallen, RoundsRun::patience_ms),
+               QByteArray::number(loss).constData());
+    }
+  }
+
+  void a_second_holder_takes_over_when_the_first_dies() {
+    start("c", 2);
+    QVERIFY(run_.together({"a", "b", "c"}, run_.round("a") + 1));
+    const auto of_b = run_.certified("b", 2), of_c = run_.certified("c", 2);
+    int same = 0;
+    for (auto at = of_c.begin(); at != of_c.end(); ++at) {
+      if (!of_b.contains(at.key())) continue;
+      QCOMPARE(of_b.value(at.key()).anchor, at->anchor);
+      ++same;
+    }
+    QVERIFY(same >= 1);
+    const auto finished = [&] { return part("a")["finished"].toInt(); };
+    const int before = finished(), replaced = part("a")["replaced"].toInt();
+    run_.node("b").kill_now();
+    const auto goes_on = [&] { return part("a")["replaced"].toInt() > replaced && finished() > before + 50; };
+    QVERIFY2(neuroshard::testing::seen_once(goes_on, RoundsRun::patience_ms), qPrintable(text_of(part("a"))));
+  }
+
+ private:
+  void start(const QString& name, int part) {
+    run_.node_words = QStringList{"--part", QString::number(part)};
+    QCOMPARE(run_.start(name), QByteArray());
+    if (name == "a")
+      QTRY_VERIFY_WITH_TIMEOUT(!run_.rounds("a")["chain"].toObject()["genesis"].toString().isEmpty(),
+                               RoundsRun::patience_ms);
+  }
+
+  QJsonObject part(const QString& name) const { return run_.rounds(name)["part"].toObject(); }
+
+  RoundsRun run_;
+};
+
+NS_TEST(TestRoundsParts)
+#include "test_rounds_parts.moc"

@@ -1,0 +1,272 @@
+// The boundary between the pipeline and the training of a node: jobs of the pipeline run on the compute thread during a
+// step, and at no other time.
+#include <QtTest>
+
+#include <atomic>
+#include <future>
+
+#include "core/engine/pipeline_trainer.h"
+#include "core/net/local_stream.h"
+#include "core/pipeline/stage_worker.h"
+#include "tests/support/keys.h"
+#include "tests/support/manual_executor.h"
+#include "tests/support/test_main.h"
+#include "tests/unit/engine/jumping_clock.h"
+#include "tests/unit/engine/toy_module.h"
+
+using namespace neuroshard;
+using namespace neuroshard::engine;
+
+namespace {
+
+constexpr std::uint32_t sequences = 2, length = 4, micro_batches = 3;
+
+compute::ModelShape toy_shape() {
+  compute::ModelShape shape;
+  shape.layers = 1;
+  shape.hidden = 8;
+  shape.head_dim = 4;
+  shape.heads = 2;
+  shape.kv_heads = 1;
+  shape.ffn = 8;
+  shape.experts = shape.experts_per_token = 1;
+  shape.vocab = 5;
+  shape.sequence = length;
+  return shape;
+}
+
+// Token i is followed by i + 1.
+pipeline::MicroBatchText counting_text() {
+  pipeline::MicroBatchText text{sequences, {}, {}};
+  for (std::uint32_t i = 0; i < sequences * length; ++i) {
+    text.tokens.push_back(static_cast<std::int32_t>(i % 5));
+    text.targets.push_back(static_cast<std::int32_t>((i + 1) % 5));
+  }
+  return text;
+}
+
+// Lines of a node that holds the whole model.
+class OwnLines final : public pipeline::Lines {
+ public:
+  explicit OwnLines(Executor& executor) : executor_(executor) {}
+  pipeline::StageWorker* stage = nullptr;
+  net::NodeId own{};
+  void open(const net::NodeId&, Opened done) override {
+    (void)executor_.post([this, done = std::move(done)] {
+      auto [here, there] = net::make_local_stream(executor_);
+      stage->take(own, std::move(there));
+      done(std::move(here));
+    });
+  }
+
+ private:
+  Executor& executor_;
+};
+
+// A node alone: its stage, its driver and its trainer. The executor of the pipeline has a thread of its own.
+struct Bench {
+  Bench() {
+    stage.reset(module.create_stage(spec(), nullptr));
+    Rng rng(1);
+    for (std::uint32_t i = 0; i < stage->slot_count(); ++i) {
+      const compute::SlotBuffers slot = stage->slot(i);
+      for (std::uint64_t at = 0; at < slot.count; ++at)
+        slot.parameters[at] = static_cast<float>(rng.uniform() - 0.5);
+    }
+    lines = std::make_unique<OwnLines>(*executor);
+    lines->own = crypto::node_id(key.public_key());
+    PipelineTrainer::Listener listener;
+    listener.executor = executor.get();
+    listener.ready = [this](const PipelinePart& part) { open(part); };
+    listener.gone = [this] { close(); };
+    listener.text = [this] {
+      if (driver) driver->wake();
+    };
+    trainer.listen(std::move(listener));
+  }
+  ~Bench() {
+    trainer.listen({});
+    trainer.detach();
+    on_executor([this] { close(); });
+    executor.reset();
+  }
+
+  static compute::StageSpec spec() {
+    compute::StageSpec spec;
+    spec.shape = toy_shape();
+    spec.layer_count = 1;
+    spec.embed = spec.head = true;
+    return spec;
+  }
+  void attach() {
+    PipelineTrainer::Model model{*stage, compute::whole_model(toy_shape()), toy_shape()};
+    model.batch_tokens = sequences * length * micro_batches;
+    model.sequences = sequences;
+    model.most_held = 4;
+    model.rule = [](compute::SlotId, std::uint64_t) {
+      compute::StepOptions options;
+      options.learning_rate = 0.1;
+      return options;
+    };
+    model.before_step = [this] { ++steps_begun; };
+    model.read_text = [this](const CancelToken&) -> Expected<std::vector<pipeline::MicroBatchText>> {
+      if (no_text) return make_error(ErrorCode::Io, "the disk is gone");
+      ++batches_read;
+      return std::vector<pipeline::MicroBatchText>(micro_batches, counting_text());
+    };
+    trainer.attach(std::move(model));
+  }
+  void on_executor(const std::function<void()>& task) {
+    std::promise<void> done;
+    QVERIFY(executor->post([&] {
+      task();
+      done.set_value();
+    }));
+    done.get_future().wait();
+  }
+  train::InnerStep step() { return trainer.step({}).value(); }
+
+  testing::JumpingClock clock;
+  testing::ToyModule module;
+  std::unique_ptr<compute::Stage, void (*)(compute::Stage*)> stage{nullptr,
+                                                                   [](compute::Stage* s) { s->release(); }};
+  const crypto::KeyPair key = test::key_numbered(1);
+  std::unique_ptr<Executor> executor = make_thread_executor("pipeline", 1024);
+  PipelineTrainer trainer{clock};
+  pipeline::ExchangeLog exchanges;
+  std::unique_ptr<OwnLines> lines;
+  std::unique_ptr<pipeline::StageWorker> worker;
+  std::unique_ptr<pipeline::Driver> driver;
+  int opened = 0, closed = 0;
+  std::atomic<int> steps_begun = 0, batches_read = 0;
+  std::atomic<bool> no_text = false;
+
+ private:
+  void open(const PipelinePart& part) {
+    ++opened;
+    const pipeline::Surroundings around{*lines, *executor, clock, exchanges, lines->own, part.shape, {}};
+    pipeline::StageOptions options;
+    options.range = part.range;
+    options.schedule.batch_tokens = part.batch_tokens;
+    options.schedule.most_held = part.most_held;
+    worker = std::make_unique<pipeline::StageWorker>(around, *part.jobs, part.lane, std::move(options));
+    lines->stage = worker.get();
+    pipeline::Route route;
+    route.sequences = part.sequences;
+    route.length = part.shape.sequence;
+    route.window = 4;
+    route.wire = pipeline::WireFormat::Fp32;
+    route.hops = {{lines->own, part.range}};
+    pipeline::DriverEvents events;
+    events.next = [this] { return trainer.next_text(); };
+    events.finished = [](std::uint64_t, const pipeline::Sums&) {};
+    events.lead.holders = [this](const auto&) { return std::vector<net::NodeId>{lines->own}; };
+    driver = std::make_unique<pipeline::Driver>(around, key, Bytes{1}, route, std::move(events));
+    driver->start();
+  }
+  void close() {
+    if (driver || worker) ++closed;
+    driver.reset();
+    worker.reset();
+  }
+};
+
+}  // namespace
+
+class TestPipelineTrainer : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void steps_train_this_nodes_text() {
+    Bench bench;
+    bench.attach();
+    const train::InnerStep first = bench.step();
+    QCOMPARE(first.target_tokens, std::uint64_t{sequences * length * micro_batches});
+    QCOMPARE(first.tokens, first.target_tokens);
+    QVERIFY2(first.loss > 1.0 && first.loss < 3.0, QByteArray::number(first.loss).constData());
+    train::InnerStep last;
+    for (int i = 0; i < 40; ++i) last = bench.step();
+    QVERIFY2(last.loss < 0.5 * first.loss, QByteArray::number(last.loss).constData());
+    QCOMPARE(bench.steps_begun, 41);
+    QVERIFY(bench.batches_read >= 41);
+  }
+
+  void jobs_wait_outside_of_a_step() {
+    Bench bench;
+    bench.attach();
+    bench.step();
+    const std::uint64_t before = bench.module.controls.forwards;
+    // The driver has text for the next step, and its stage asks for work; nobody gives it the thread.
+    for (int i = 0; i < 5; ++i) bench.on_executor([&] { bench.driver->wake(); });
+    QCOMPARE(bench.module.controls.forwards, before);
+    bench.step();
+    QCOMPARE(bench.module.controls.forwards, before + micro_batches);
+  }
+
+  void a_cancelled_step_goes_on_later() {
+    Bench bench;
+    bench.attach();
+    bench.step();
+    CancelSource cancel;
+    bench.module.controls.on_forward = [&] { cancel.cancel(); };
+    const std::uint64_t before = bench.module.controls.forwards;
+    QCOMPARE(bench.trainer.step(cancel.token()).error().code, ErrorCode::Cancelled);
+    QCOMPARE(bench.module.controls.forwards, before + 1);
+    bench.module.controls.on_forward = nullptr;
+    bench.step();
+    QCOMPARE(bench.module.controls.forwards, before + micro_batches);  // none of them twice
+  }
+
+  void an_error_of_the_text_ends_the_step() {
+    Bench bench;
+    bench.attach();
+    bench.no_text = true;
+    QCOMPARE(bench.trainer.step({}).error().code, ErrorCode::Io);
+    bench.no_text = false;
+    QVERIFY(bench.trainer.step({}).ok());
+  }
+
+  void a_model_that_is_gone_is_used_by_nobody() {
+    Bench bench;
+    bench.attach();
+    bench.step();
+    bench.trainer.detach();
+    const std::uint64_t before = bench.module.controls.forwards;
+    bench.on_executor([] {});  // what was posted before it
+    bench.on_executor([&] {
+      QCOMPARE(bench.closed, 1);
+      QVERIFY(!bench.trainer.next_text());
+    });
+    QVERIFY(!bench.trainer.idle());
+    QCOMPARE(bench.module.controls.forwards, before);
+    bench.attach();
+    bench.step();
+    bench.on_executor([&] { QCOMPARE(bench.opened, 2); });
+  }
+
+  void idleness_is_the_time_outside_of_steps() {
+    Bench bench;
+    bench.attach();
+    bench.step();
+    bench.clock.jump(std::chrono::hours(1));
+    QVERIFY(bench.trainer.idle().value() >= std::chrono::hours(1));
+    bench.trainer.note_rest();
+    QVERIFY(bench.trainer.idle().value() < std::chrono::hours(1));
+  }
+
+  void a_queue_runs_tasks_in_order_until_it_is_closed() {
+    JobQueue queue;
+    std::string ran;
+    QVERIFY(!queue.run_one(std::chrono::milliseconds(1)));
+    QVERIFY(queue.post([&] { ran += queue.on_thread() ? "a" : "-"; }) && queue.post([&] { ran += "b"; }));
+    QVERIFY(!queue.on_thread());
+    QVERIFY(queue.run_one({}) && queue.run_one({}) && !queue.run_one({}));
+    QCOMPARE(ran, std::string("ab"));
+    QVERIFY(queue.post([&] { ran += "c"; }));
+    queue.close();
+    QVERIFY(!queue.run_one({}) && !queue.post([&] { ran += "d"; }));
+    QCOMPARE(ran, std::string("ab"));
+  }
+};
+
+NS_TEST(TestPipelineTrainer)
+#include "test_pipeline_trainer.moc"
