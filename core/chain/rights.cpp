@@ -97,6 +97,11 @@ class RowRights {
   std::optional<Hash256> beacon_;
 };
 
+bool is_trusted_holder(const Registry& registry, std::uint32_t number, std::uint32_t row) {
+  const MemberRecord* member = registry.find(number);
+  return member != nullptr && member->rows.has(row) && registry.wallet(member->wallet)->is_trusted();
+}
+
 bool is_due(const ChainRules& rules, const WalletRecord& wallet, std::size_t voters) {
   if (wallet.voter || wallet.expelled || wallet.counted_tokens == 0 || rules.voters == VotersMode::Founders)
     return false;
@@ -157,13 +162,17 @@ std::vector<std::vector<std::uint32_t>> round_contributors(const ChainRules& rul
   return contributors;
 }
 
-std::vector<std::uint32_t> counted_contributors(const ChainRules& rules, const Committee& committee,
-                                                const CloseSection& close) {
+std::vector<std::uint32_t> counted_contributors(const ChainRules& rules, const Registry& registry,
+                                                const Committee& committee, const CloseSection& close) {
   std::vector<std::uint8_t> counts(close.contributions.size(), 0);
   const std::vector<std::uint32_t> rows = rules.rows_of(close.round);
   for (std::size_t row_index = 0; row_index < rows.size(); ++row_index) {
-    const std::vector<bool> held = held_payloads(committee, close, row_index, rows[row_index]);
-    for (std::size_t i = 0; i < held.size(); ++i) counts[i] |= held[i] ? 1 : 0;
+    const std::uint32_t row = rows[row_index];
+    const std::vector<bool> held = held_payloads(committee, close, row_index, row);
+    const bool nobody = committee.units_holding(row) == 0;
+    for (std::size_t i = 0; i < held.size(); ++i)
+      if (held[i] || (nobody && is_trusted_holder(registry, close.contributions[i].member, row)))
+        counts[i] = 1;
   }
   std::vector<std::uint32_t> counted;
   for (std::size_t i = 0; i < counts.size(); ++i) {

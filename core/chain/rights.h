@@ -36,9 +36,10 @@ std::vector<std::vector<std::uint32_t>> round_contributors(const ChainRules& rul
                                                            const Committee& committee,
                                                            const CloseSection& close);
 // Member numbers, ascending, whose contribution counts as certified: with tokens, and for some row more than
-// half of the active units that hold it have the payload, whether or not the row takes it.
-std::vector<std::uint32_t> counted_contributors(const ChainRules& rules, const Committee& committee,
-                                                const CloseSection& close);
+// half of the active units that hold it have the payload, whether or not the row takes it. Of a row that no active voter
+// holds nobody can have the payload: there a holder with a trusted wallet counts, so that it becomes a voter.
+std::vector<std::uint32_t> counted_contributors(const ChainRules& rules, const Registry& registry,
+                                                const Committee& committee, const CloseSection& close);
 // The beacon after the block with this close: of the reveals of committee members.
 Hash256 beacon_after(const Registry& registry, const Committee& committee, const CloseSection& close);
 

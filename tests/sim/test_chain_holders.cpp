@@ -112,6 +112,8 @@ class TestChainHolders : public QObject {
   void a_silent_holder_holds_nothing_up();
   void of_five_holders_the_majority_decides();
   void a_row_without_a_holder_waits_for_one();
+  void a_vouched_newcomer_becomes_the_first_holder_of_a_row_data();
+  void a_vouched_newcomer_becomes_the_first_holder_of_a_row();
   void a_newcomer_fetches_its_rows_only();
   void kills_at_random_stop_no_row_that_has_a_holder();
 };
@@ -214,6 +216,38 @@ void TestChainHolders::a_row_without_a_holder_waits_for_one() {
     QVERIFY(lab.world.run_until([&] { return lab.age(2) == 0; }, 300 * lab_second));
     QCOMPARE(lab.world.seen().conflicts, 0u);
     QCOMPARE(lab.world.seen().wrong_anchors, 0u);
+  }
+}
+
+void TestChainHolders::a_vouched_newcomer_becomes_the_first_holder_of_a_row_data() {
+  QTest::addColumn<bool>("vouched");
+  QTest::newRow("with a voucher") << true;
+  QTest::newRow("control: without") << false;
+}
+
+// Nobody can have its payloads before it votes, and it votes after its first certified contribution.
+void TestChainHolders::a_vouched_newcomer_becomes_the_first_holder_of_a_row() {
+  QFETCH(bool, vouched);
+  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+    Lab lab(seed, 3, by_turns, nullptr, 2);  // nobody holds row 2
+    QVERIFY(lab.world.run_to_round(4, 300 * lab_second));
+    QCOMPARE(lab.registry().rows().at(2).changed_round, 0u);
+    const std::uint64_t before = lab.registry().round();
+    if (vouched) {
+      const auto voucher = lab.world.chain(0).give_voucher(lab.registry().time_ms() + 3'600'000);
+      QVERIFY(voucher.ok());
+      lab.world.set_voucher(2, *voucher);
+    }
+    lab.world.start(2);
+    const auto trained = [&] { return lab.registry().rows().at(2).changed_round > 0; };
+    const bool there = lab.world.run_until([&] { return trained() || lab.registry().round() >= before + 12; },
+                                           600 * lab_second);
+    QVERIFY(there);
+    QCOMPARE(trained(), vouched);
+    const chain::MemberRecord* member = lab.registry().find(lab.world.id(2));
+    QVERIFY(member != nullptr);
+    QCOMPARE(lab.registry().is_voter(*member), vouched);
+    QCOMPARE(lab.world.seen().conflicts, 0u);
   }
 }
 

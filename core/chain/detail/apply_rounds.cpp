@@ -131,7 +131,7 @@ void BlockApplication::count_contributions(const CloseSection& close) {
     contributor.revealed = entry.reveal;
     contributor.revealed_round = close.round;
   }
-  const std::vector<std::uint32_t> counted = counted_contributors(rules_, *committee_, close);
+  const std::vector<std::uint32_t> counted = counted_contributors(rules_, before_, *committee_, close);
   const std::vector<Share> shares = limited_shares(all_shares(before_), before_, before_.beacon_);
   const auto tokens_of = [&close](std::uint32_t number) {
     return find_by(close.contributions, &ContributionEntry::member, number)->tokens;
