@@ -105,6 +105,9 @@ function(ns_moc target)
   endforeach()
 endfunction()
 
+# Test classes that are compiled as one, with the option NS_UNITY.
+set(NS_TEST_UNITY 4)
+
 # ns_add_test(name SOURCES test_x.cpp … [DEPS folder …] [LIBS target …] [LABEL ci|long] [TIMEOUT s] [LOCK resource] [PROGRAM name] [ALONE])
 #   One class of Qt Test (NS_TEST in its source, tests/support/test_main.h), known to ctest as <name>. Default label ci, 60 s.
 #   All classes of a folder share one program, tests/unit/net in unit_net, tests/sim in sim_tests: a program costs a link and several times its own code
@@ -143,6 +146,10 @@ function(ns_add_test name)
     endif()
     if(NOT ARG_ALONE)
       target_link_libraries(${program} PRIVATE ns_test_main)
+      if(NS_UNITY)
+        # At the end of the folder, when the program has all its classes.
+        cmake_language(EVAL CODE "cmake_language(DEFER CALL ns_unity ${program} SIZE ${NS_TEST_UNITY})")
+      endif()
     endif()
   endif()
 
