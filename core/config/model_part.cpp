@@ -32,7 +32,8 @@ Expected<std::optional<ModelPart>> own_part(const ConsensusPart& consensus, cons
     list += fmt::format("{}{}: {}", i == 0 ? "" : "; ", i + 1, to_text(parts[i]));
   return make_error(
       ErrorCode::InvalidArgument,
-      fmt::format("The members of this network hold parts of the model: choose one with --part 1 to {} "
+      fmt::format("The members of this network hold parts of the model: choose one in the settings, or with "
+                  "--part 1 to {} "
                   "({}).",
                   parts.size(), list));
 }

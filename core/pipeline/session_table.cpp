@@ -94,7 +94,13 @@ Expected<void> SessionTable::admit_new(const Route& route) const {
     return refusal(ErrorCode::Denied, "earlier sessions of this driver held the stage up; try later");
   if (rules_.admit) NS_RETURN_IF_ERROR(rules_.admit(route));
   std::uint64_t bytes = rules_.bytes_of(route);
-  for (const auto& [id, session] : sessions_) bytes += rules_.bytes_of(session->route());
+  std::size_t of_driver = 0;
+  for (const auto& [id, session] : sessions_) {
+    bytes += rules_.bytes_of(session->route());
+    if (session->route().driver == route.driver) ++of_driver;
+  }
+  if (of_driver >= rules_.limits.of_one_driver)
+    return refusal(ErrorCode::Exhausted, "this driver has too many sessions at this stage");
   if (sessions_.size() >= rules_.limits.sessions || bytes > rules_.limits.bytes)
     return refusal(ErrorCode::Exhausted, "this stage has no place for another session");
   return {};

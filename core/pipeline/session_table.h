@@ -19,6 +19,7 @@ namespace neuroshard::pipeline {
 
 struct SessionLimits {
   std::size_t sessions = 32;
+  std::size_t of_one_driver = 8;
   std::size_t newcomers = 64;      // streams that have not named their session
   std::uint64_t bytes = 1u << 30;  // of all sessions, as bytes_of() counts
   Duration earlier_hop_missing = std::chrono::seconds(15);

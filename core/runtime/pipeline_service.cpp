@@ -13,7 +13,15 @@ namespace {
 constexpr Duration tick_interval = std::chrono::milliseconds(500);
 constexpr std::size_t most_due =
     4;  // micro-batches whose weights' gradients wait; planned in memory as one of most_held
+constexpr Duration told_again = std::chrono::minutes(1);
+constexpr std::size_t sessions_of_a_driver = 2;  // one takes the place of the other
 constexpr net::RequestLimits stream_limits{.per_second = 5, .burst = 50};
+
+// A driver's gradients reach the weights without the rounds' limits for candidates.
+bool may_drive(const chain::Registry& registry, const net::NodeId& node) {
+  const chain::MemberRecord* driver = registry.find(node);
+  return driver != nullptr && (registry.is_voter(*driver) || registry.wallet(driver->wallet)->is_trusted());
+}
 
 }  // namespace
 
@@ -77,6 +85,7 @@ void PipelineService::on_ready(const engine::PipelinePart& part) {
   options.schedule.batch_tokens = part.batch_tokens;
   options.schedule.most_held = part.most_held;
   options.schedule.most_due = std::min<std::size_t>(most_due, part.most_held);
+  options.sessions.of_one_driver = sessions_of_a_driver;
   options.network.assign(network_.begin(), network_.end());
   options.admit = [this](const pipeline::Route& route) { return admit(route); };
   options.trouble = [this](const Error& error) { services_.logger.warning("pipeline", error.describe()); };
@@ -109,15 +118,24 @@ Expected<void> PipelineService::admit(const pipeline::Route& route) const {
   const chain::RegistryPtr registry = registry_();
   if (registry == nullptr)
     return make_error(ErrorCode::Unavailable, "this node does not know the network's members yet");
-  if (registry->find(crypto::node_id(route.driver)) == nullptr)
-    return make_error(ErrorCode::Denied, "the driver is no member of this network");
-  return {};
+  if (may_drive(*registry, crypto::node_id(route.driver))) return {};
+  return make_error(ErrorCode::Denied,
+                    "the driver is no voter of this network, and no voter has vouched for it");
 }
 
 void PipelineService::tick() {
   timer_ = services_.host.executor().post_after(tick_interval, [this] { tick(); });
   watch_idleness();
+  end_round();
   drive();
+}
+
+// Hashes of what was exchanged are kept for a round.
+void PipelineService::end_round() {
+  const chain::RegistryPtr registry = registry_();
+  if (registry == nullptr || registry->round() == exchanged_in_) return;
+  exchanged_in_ = registry->round();
+  exchanges_.clear();
 }
 
 void PipelineService::watch_idleness() {
@@ -172,6 +190,12 @@ void PipelineService::drive() {
   if (!worker_) return;
   const chain::RegistryPtr registry = registry_();
   if (registry == nullptr || registry->find(services_.host.id()) == nullptr) return;
+  if (!may_drive(*registry, services_.host.id())) {
+    trouble_ =
+        "no voter has vouched for this node, so the others do not train on its text: ask for an invitation "
+        "with a vote";
+    return;
+  }
   if (driver_ && registry->round() == driver_round_) return;
   auto hops = choose_hops(*registry);
   if (!hops) return;
@@ -186,15 +210,22 @@ void PipelineService::drive() {
     const auto at = std::find(parts_.begin(), parts_.end(), range) - parts_.begin();
     return now == nullptr ? std::vector<net::NodeId>() : holders(*now, static_cast<std::uint32_t>(at));
   };
-  events.lead.lost = [this](const pipeline::Lost& lost) {
-    services_.logger.info("pipeline",
-                          fmt::format("{}… at {} does not answer: {}", to_hex(lost.node).substr(0, 12),
-                                      to_text(parts_.at(lost.position)), lost.what));
-  };
+  events.lead.lost = [this](const pipeline::Lost& lost) { log_lost(lost); };
   driver_ = std::make_unique<pipeline::Driver>(around(), services_.host.key(),
                                                Bytes(network_.begin(), network_.end()),
                                                route(*registry, std::move(*hops)), std::move(events));
   driver_->start();
+}
+
+// A driver without another holder asks again every half second.
+void PipelineService::log_lost(const pipeline::Lost& lost) {
+  const MonotonicTime now = services_.host.clock().monotonic_now();
+  Told& told = told_[lost.position];
+  if (told.node == lost.node && told.what == lost.what && now - told.at < told_again) return;
+  told = {lost.node, lost.what, now};
+  services_.logger.info("pipeline",
+                        fmt::format("{}… with {} does not answer: {}", to_hex(lost.node).substr(0, 12),
+                                    to_text(parts_.at(lost.position)), lost.what));
 }
 
 node::PartView PipelineService::view() const {

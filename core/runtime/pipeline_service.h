@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,7 +60,9 @@ class PipelineService final {
   void on_gone();
   void tick();
   void watch_idleness();
+  void end_round();
   void drive();
+  void log_lost(const pipeline::Lost& lost);
   void end_driver();
   pipeline::Surroundings around();
   std::vector<net::NodeId> holders(const chain::Registry& registry, std::uint32_t part) const;
@@ -83,6 +86,13 @@ class PipelineService final {
   std::unique_ptr<pipeline::Driver> driver_;
   std::uint64_t driver_round_ = 0;             // in which the driver's route was chosen or found right
   std::uint64_t finished_ = 0, replaced_ = 0;  // by earlier drivers
+  std::uint64_t exchanged_in_ = 0;             // the round of exchanges_
+  struct Told {
+    net::NodeId node{};
+    std::string what;
+    MonotonicTime at{};
+  };
+  std::map<std::uint8_t, Told> told_;  // by position
   std::string trouble_;
   std::optional<net::MethodTable::Registration> streams_;
   std::unique_ptr<TimerHandle> timer_;

@@ -68,3 +68,37 @@ def pipeline_wire(run):
         if worse:
             run.claim(f"Pipeline of 4 stages, {steps} steps: loss with {wire} between them beside fp32", gate and "≤ +0.1 %",
                       ", ".join(f"{100 * one:+.3f} %" for one in worse), None if gate is None else max(worse) <= gate, f"{len(worse)} seeds")
+
+
+@target("parts-memory", "a model that is too large for each of the six nodes that train it, in control groups (25 minutes; PARTS_STEPS)")
+def parts_memory(run):
+    builds.packages("build", "test")
+    builds.build(run, "ci", targets=["neuroshardd", "compute_cpu", "neuroshard_network"])
+    steps = os.environ.get("PARTS_STEPS", "60")
+    part = run.part(f"parts-{steps}", ["python3", BENCH / "parts_memory.py", builds.BIN, "--steps", steps], reading.last_json, missed=(1,))
+    run.figures = figures = part.figures
+    if "group_peaks" not in figures:
+        return
+    mib = 1 << 20
+    run.claim("Six nodes train a model of which one copy's training state is larger than the memory of any: largest control group beside the "
+              "limit of 60 % of that state", "none killed",
+              f"{max(figures['group_peaks']) / mib:.0f} of {figures['limit_bytes'] / mib:.0f} MiB; state {figures['state_bytes'] / mib:.0f} MiB; "
+              "resident at most " + ", ".join(f"{peak / mib:.0f}" for peak in figures["resident_peaks"]) + " MiB", "error" not in figures,
+              f"{figures['parameters']} parameters, {figures['parts']} parts")
+    if "worse_by" in figures:
+        run.claim(f"The same model after {steps} steps: loss beside that of one node with as many tokens", "within 2 %",
+                  f"{100 * figures['worse_by']:+.2f} % ({figures['parts_loss']:.4f}, {figures['alone_loss']:.4f})", part.ok,
+                  f"mean of the last 10 steps; {figures['parts_seconds']} s, alone {figures['alone_seconds']} s")
+
+
+@target("parts-kills", "100 random kills of real nodes that hold parts of a model, three parts with two nodes each (20 minutes; PARTS_KILLS, PARTS_SEED)")
+def parts_kills(run):
+    builds.packages("build", "test")
+    builds.build(run, "ci", targets=["neuroshardd", "compute_cpu", "neuroshard_network"])
+    kills, seed = os.environ.get("PARTS_KILLS", "100"), os.environ.get("PARTS_SEED", "1")
+    part = run.part(f"kills-{kills}-{seed}", ["python3", BENCH / "parts_kills.py", builds.BIN, "--kills", kills, "--seed", seed], reading.last_json, missed=(1,))
+    run.figures = figures = part.figures
+    if "most" in figures:
+        run.claim("Kills of nodes in a network of 3 parts with 2 nodes each: time until the others' training goes on; rounds in which holders of a "
+                  "part certified different anchors", "≤ 5 s; 0", f"{figures['median']} s, at most {figures['most']} s; {figures['differ']}", part.ok,
+                  f"{figures['kills']} kills, seed {seed}; {figures['anchors']} anchors; last loss {figures.get('loss', 0):.3f}")

@@ -14,6 +14,7 @@
 #include "ui/pages/network_cards.h"
 #include "ui/pages/partition_dialog.h"
 #include "ui/text/format.h"
+#include "ui/text/rounds_text.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/card_grid.h"
@@ -144,6 +145,10 @@ Card* NetworkPage::make_map() {
   table_->set_file_name(QStringLiteral("layer-map"));
   table_->setMinimumHeight(280);
   add_twin(card, twin, picture, table_);
+  part_ = make_paragraph({}, "", card);
+  part_->setObjectName(QStringLiteral("part"));
+  part_->hide();
+  card->body()->addWidget(part_);
   summary_ = make_paragraph({}, "caption", card);
   card->body()->addWidget(summary_);
   return card;
@@ -215,10 +220,16 @@ void NetworkPage::invite() {
 }
 
 void NetworkPage::refresh(const node::Snapshot& snapshot) {
-  if (snapshot.model.parameters != asked_parameters_ && !asking_) {
+  const auto& part = snapshot.rounds.part;
+  const std::vector<std::uint32_t> holders = part ? part->holders : std::vector<std::uint32_t>();
+  if ((snapshot.model.parameters != asked_parameters_ || holders != asked_holders_) && !asking_) {
     asked_parameters_ = snapshot.model.parameters;
+    asked_holders_ = holders;
     ask();
   }
+  if (part_ == nullptr) return;
+  part_->setText(RoundsWords::part(snapshot.rounds));
+  part_->setVisible(part.has_value());
 }
 
 void NetworkPage::ask() {

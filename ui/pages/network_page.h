@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QTimer>
+#include <vector>
 
 #include "ui/pages/page.h"
 #include "ui/widgets/share_legend.h"
@@ -45,10 +46,12 @@ class NetworkPage final : public Page {
   TableView* table_;
   QStandardItemModel* model_;
   QLabel* detail_;
+  QLabel* part_ = nullptr;  // made with the map
   QLabel* summary_;
   Donut* memory_;
   QLabel* memory_note_;
   std::uint64_t asked_parameters_ = 0;  // of the model that the map shows
+  std::vector<std::uint32_t> asked_holders_;
   bool asking_ = false;
   NetworkCards* network_;
   QTimer timer_;

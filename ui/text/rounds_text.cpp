@@ -55,6 +55,28 @@ QString RoundsWords::caution(const node::RoundsView& rounds) {
   return {};
 }
 
+QString RoundsWords::part(const node::RoundsView& rounds) {
+  if (!rounds.part) return {};
+  const node::PartView& part = *rounds.part;
+  QStringList text{tr("This node holds part %1 of %2: %3.")
+                       .arg(part.number)
+                       .arg(part.count)
+                       .arg(QString::fromStdString(part.holds))};
+  for (std::size_t i = 0; i < part.holders.size(); ++i)
+    if (part.holders[i] == 0)
+      text << tr("No node holds part %1, so nobody can train.").arg(i + 1);
+    else if (part.holders[i] == 1)
+      text << tr("Only one node holds part %1: training stops if it goes.").arg(i + 1);
+  if (part.paused) text << tr("It is paused, and the others go around it.");
+  text << tr("Nodes whose text passes through it: %1.").arg(Format::integer(part.sessions));
+  text << tr("Micro-batches of its own text that passed the whole model: %1.")
+              .arg(Format::integer(part.finished));
+  if (part.replaced > 0)
+    text << tr("Nodes on the way that did not answer and were replaced: %1.")
+                .arg(Format::integer(part.replaced));
+  return text.join(QLatin1Char(' '));
+}
+
 QString RoundsWords::trend(const node::GlobalTrainingView& global) {
   if (global.loss_trend == "improving") return tr("improving");
   if (global.loss_trend == "stable") return tr("stable");

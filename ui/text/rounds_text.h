@@ -16,6 +16,8 @@ class RoundsWords {
   static QString phase(const node::RoundsView& rounds);
   // A caution about the rounds: alone, too few to vote, not a member yet. Empty: no caution.
   static QString caution(const node::RoundsView& rounds);
+  // This node's part of the model and the pipeline through it. Empty: it holds the whole model.
+  static QString part(const node::RoundsView& rounds);
   // "improving", "not enough data yet".
   static QString trend(const node::GlobalTrainingView& global);
   struct Judgement {

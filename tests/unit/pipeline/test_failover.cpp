@@ -231,6 +231,27 @@ class TestPipelineFailover : public QObject {
     QCOMPARE(all.first[0]->worker->sessions(), std::size_t{0});
   }
 
+  // Sessions of one driver leave room for those of others.
+  void a_driver_has_a_few_sessions_at_a_stage() {
+    Fixture all(*module_, 1000);
+    constexpr std::size_t most = pipeline::SessionLimits().of_one_driver;
+    Node& greedy = all.lab.add_node();
+    std::vector<std::unique_ptr<LabDriver>> drivers;
+    for (std::size_t i = 0; i <= most; ++i) {
+      drivers.push_back(std::make_unique<LabDriver>(all.lab, greedy, all.lab.route(all.first, sequences, 4),
+                                                    all.shape, i, 2));
+      drivers.back()->holders = [](const pipeline::StageRange&) { return std::vector<net::NodeId>(); };
+      drivers.back()->start();
+    }
+    const auto honest = all.drive(99, 4);
+    honest->start();
+    QVERIFY(all.lab.run_until([&] { return honest->finished() && !drivers.back()->lost.empty(); }, minute));
+    QVERIFY2(drivers.back()->lost[0].what.find("too many sessions") != std::string::npos,
+             drivers.back()->lost[0].what.c_str());
+    for (std::size_t i = 0; i < most; ++i) QVERIFY(drivers[i]->finished());
+    QCOMPARE(all.first[0]->worker->sessions(), most + 1);
+  }
+
   // A driver leads its session to a node of its own that never answers. A step waits for all that is under way, but not
   // for ever.
   void a_later_hop_that_never_answers() {

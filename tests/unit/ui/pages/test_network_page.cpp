@@ -31,6 +31,7 @@ class TestNetworkPage : public QObject {
   void a_test_can_be_asked_for();
   void sources_fit_without_scrolling_data();
   void sources_fit_without_scrolling();
+  void a_part_of_the_model_is_told();
   void others_are_invited();
   void a_link_with_a_vote_is_made_once_a_dialog();
   void a_wallet_without_a_vote_gives_none();
@@ -150,6 +151,21 @@ void TestNetworkPage::sources_fit_without_scrolling() {
   const QModelIndex sentence = table->model()->index(1, 2);
   QCOMPARE(sentence.data(Qt::ToolTipRole).toString(), sentence.data().toString());
   if (whole) QVERIFY(table->columnWidth(2) >= table->sizeHintForIndex(sentence).width());
+}
+
+void TestNetworkPage::a_part_of_the_model_is_told() {
+  fixture_->show<NetworkPage>();
+  QVERIFY(!fixture_->find<QLabel>("part")->isVisible());
+  fixture_->publish([](node::Snapshot& snapshot) {
+    snapshot.rounds.part = node::PartView{2, 3, "layers 2 to 3", {2, 1, 0}, false, 1, 1234, 0, 0};
+  });
+  QVERIFY(fixture_->find<QLabel>("part")->isVisible());
+  const QString told = text("part");
+  for (const char* said : {"This node holds part 2 of 3: layers 2 to 3.", "Only one node holds part 2",
+                           "No node holds part 3", "Nodes whose text passes through it: 1."})
+    QVERIFY2(told.contains(QLatin1String(said)), qPrintable(told));
+  QVERIFY2(!told.contains("part 1:") && !told.contains("paused") && !told.contains("on the way"),
+           qPrintable(told));
 }
 
 void TestNetworkPage::others_are_invited() {

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Random kills of real nodes that hold parts of a model: how soon training goes on, and whether the holders of a part agree.
+
+    parts_kills.py PROGRAMS [--kills 100] [--seed 1] [--patience 5]
+
+Three parts with two nodes each. A node is killed (SIGKILL) and started again two seconds later, with its disk. Prints one JSON object: the
+seconds until the other nodes' texts have three more micro-batches through the whole model, and whether both holders of each part certified the
+same anchors. Exit status 1: training stood still for longer than --patience, or two holders differ.
+"""
+import argparse
+import json
+import pathlib
+import random
+import re
+import shutil
+import sys
+import tempfile
+import time
+
+from parts_run import Network, text
+
+PARTS, HOLDERS, BETWEEN = 3, 2, 0.1
+
+
+class Run:
+    def __init__(self, a, folder):
+        self.random = random.Random(a.seed)
+        self.network = Network(a.programs.resolve(), folder, "kills", a.port, [
+            "--layers", 3, "--hidden", 64, "--head-dim", 16, "--vocab", 400, "--experts", 2, "--sequence", 32, "--batch-tokens", 1024, "--h", a.h,
+            "--sync", f"parts={PARTS}"])
+        for number in range(PARTS * HOLDERS):
+            self.network.start(["--cpu-threads", 1, "--part", number % PARTS + 1])
+            if number == 0:
+                time.sleep(1)
+
+    def part(self, node):
+        return self.network.status(node).get("rounds", {}).get("part") or {}
+
+    def finished(self, nodes):
+        return {id(node): self.part(node).get("finished", 0) for node in nodes}
+
+    def wait_for(self, done, what, seconds):
+        began = time.monotonic()
+        while not done():
+            if time.monotonic() - began > seconds:
+                raise RuntimeError(f"{what} within {seconds} s: " + json.dumps([self.part(node) for node in self.network.nodes]))
+            time.sleep(BETWEEN)
+        return time.monotonic() - began
+
+    def all_train(self):
+        before = self.finished(self.network.nodes)
+        return lambda: all(self.part(node).get("finished", 0) > before[id(node)] for node in self.network.nodes)
+
+    def one(self):
+        time.sleep(self.random.random())
+        victim = self.random.choice(self.network.nodes)
+        others = [node for node in self.network.nodes if node is not victim]
+        victim.process.kill()
+        victim.process.wait()
+        killed = time.monotonic()
+        before = self.finished(others)
+        self.wait_for(lambda: sum(self.part(node).get("finished", 0) - before[id(node)] for node in others) >= 3, "training does not go on", 60)
+        gap = time.monotonic() - killed
+        time.sleep(max(0, killed + 2 - time.monotonic()))
+        self.network.again(victim)
+        self.wait_for(self.all_train(), "not all nodes train again", 120)
+        return gap
+
+    def differing(self):
+        """Rounds of which two nodes certified different anchors."""
+        anchors, differ = {}, 0
+        for node in self.network.nodes:
+            log = (node.data / "logs/neuroshardd.log").read_text(errors="replace")
+            for part, number, anchor in re.findall(r"part (\d+) of \d+: round (\d+) is certified with anchor ([0-9a-f]+)", log):
+                differ += anchors.setdefault((part, number), anchor) != anchor
+        return differ, len(anchors)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", type=pathlib.Path)
+    for name, value in {"kills": 100, "seed": 1, "h": 200, "port": 29400}.items():
+        parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--patience", type=float, default=5)
+    a = parser.parse_args()
+    folder = pathlib.Path(tempfile.mkdtemp())
+    figures = {"seed": a.seed}
+    run, gaps = None, []
+    try:
+        (folder / "text").write_text(text(1, 60_000))
+        run = Run(a, folder)
+        run.wait_for(run.all_train(), "not all nodes train", 180)
+        for _ in range(a.kills):
+            gaps.append(run.one())
+        figures["loss"] = min(run.network.status(node)["training"]["last_step"]["loss"] for node in run.network.nodes)
+    except RuntimeError as error:
+        figures["error"] = str(error)
+    finally:
+        if run:
+            figures["differ"], figures["anchors"] = run.differing()
+            run.network.end()
+        shutil.rmtree(folder, ignore_errors=True)
+    gaps.sort()
+    figures |= {"kills": len(gaps), "late": sum(gap > a.patience for gap in gaps)}
+    if gaps:
+        figures |= {"median": round(gaps[len(gaps) // 2], 3), "most": round(gaps[-1], 3)}
+    print(json.dumps(figures))
+    return 0 if "error" not in figures and not figures["late"] and not figures.get("differ") else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""Networks of real nodes that hold parts of a model, for measurements."""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+
+
+class Group:
+    """A control group with a limit of memory, of version 1 or 2."""
+
+    def __init__(self, name, limit):
+        v1 = pathlib.Path("/sys/fs/cgroup/memory")
+        self.v1 = v1.is_dir()
+        self.path = (v1 if self.v1 else pathlib.Path("/sys/fs/cgroup")) / name
+        self.path.mkdir()
+        (self.path / ("memory.limit_in_bytes" if self.v1 else "memory.max")).write_text(str(limit))
+
+    def enter(self):
+        (self.path / "cgroup.procs").write_text(str(os.getpid()))
+
+    def peak(self):
+        return int((self.path / ("memory.max_usage_in_bytes" if self.v1 else "memory.peak")).read_text())
+
+    def remove(self):
+        self.path.rmdir()
+
+
+def text(seed, words):
+    """Words with an order that can be learned."""
+    draw = random.Random(seed)
+    vocabulary = ["".join(draw.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(draw.randint(2, 9))) for _ in range(800)]
+    follow = {word: draw.sample(vocabulary, 6) for word in vocabulary}
+    word, out = vocabulary[0], []
+    for _ in range(words):
+        out.append(word)
+        word = draw.choice(follow[word]) if draw.random() < 0.9 else draw.choice(vocabulary)
+    return "\n".join(" ".join(out[i:i + 12]) for i in range(0, len(out), 12))
+
+
+class Node:
+    def __init__(self, process, words, data, output, group):
+        self.process, self.words, self.data, self.output, self.group = process, words, data, output, group
+
+
+class Network:
+    """Starts nodes on loopback. folder has a file `text`."""
+
+    def __init__(self, programs, folder, name, port, profile):
+        self.program, self.folder, self.port, self.nodes = programs / "neuroshardd", folder, port, []
+        self.profile = folder / f"{name}.json"
+        self.call("network", "create", "--from", "devnet", "--name", name, "--grows", 0, *profile, "--out", self.profile)
+        self.parameters = json.loads(self.call("network", "show", self.profile, "--json").splitlines()[0])["parameters"]
+
+    def call(self, *words):
+        done = subprocess.run([self.program, *map(str, words)], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"neuroshardd {words[0]}: {done.stderr or done.stdout}")
+        return done.stdout
+
+    def start(self, words, group=None):
+        number = len(self.nodes)
+        data = self.folder / f"{self.profile.stem}-{number}"
+        words = [self.program, "run", "--json", "--data-dir", data, "--profile", self.profile, "--lan", "--text", self.folder / "text", "--p2p-address",
+                 "127.0.0.1", "--p2p-port", self.port + number, "--eval-interval-steps", 0, "--checkpoint-min-interval", "1d", *words]
+        if number > 0:
+            words += ["--peer", f"127.0.0.1:{self.port}"]
+        node = Node(None, list(map(str, words)), data, self.folder / f"{self.profile.stem}-{number}.out", group)
+        self.nodes.append(node)
+        self.again(node)
+        return node
+
+    def again(self, node):
+        with open(node.output, "ab") as output:
+            node.process = subprocess.Popen(node.words, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
+                                            preexec_fn=node.group.enter if node.group else None)
+
+    def status(self, node):
+        """Empty while the node does not answer."""
+        done = subprocess.run([self.program, "status", "--json", "--data-dir", node.data], capture_output=True, text=True)
+        try:
+            return json.loads(done.stdout.splitlines()[0]) if done.returncode == 0 else {}
+        except (IndexError, ValueError):
+            return {}
+
+    def dead(self):
+        """Why a node has ended; empty: none has."""
+        for number, node in enumerate(self.nodes):
+            if node.process.poll() is not None:
+                return f"node {number} ended with {node.process.returncode}: {node.output.read_text(errors='replace')[-1500:]}"
+        return ""
+
+    def losses(self, node):
+        """Of its steps, in their order."""
+        out = node.data.with_suffix(".jsonl")
+        out.unlink(missing_ok=True)
+        self.call("history", "export", "--format", "jsonl", "--out", out, "--data-dir", node.data)
+        entries = [json.loads(line) for line in out.read_text().splitlines()]
+        return [one["mean"] for one in sorted((e for e in entries if e["series"] == "loss"), key=lambda e: e["step"])]
+
+    def resident(self):
+        """The largest resident size of each process so far, in bytes."""
+        peaks = []
+        for node in self.nodes:
+            status = pathlib.Path(f"/proc/{node.process.pid}/status").read_text()
+            peaks.append(int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) << 10)
+        return peaks
+
+    def end(self):
+        for node in self.nodes:
+            if node.process.poll() is None:
+                node.process.send_signal(signal.SIGTERM)
+        for node in self.nodes:
+            try:
+                node.process.wait(60)
+            except subprocess.TimeoutExpired:
+                node.process.kill()
+                node.process.wait()
+            if node.group:
+                node.group.remove()
