@@ -9,7 +9,7 @@
 namespace neuroshard::config {
 namespace {
 
-constexpr std::uint64_t micro_batch_tokens = 1024;
+constexpr std::uint64_t micro_batch_tokens = 1024, bf16_bytes = 2;
 
 }  // namespace
 
@@ -43,6 +43,20 @@ std::uint32_t pipeline_sequences(const ConsensusPart& consensus) {
   std::uint64_t sequences = std::clamp<std::uint64_t>(micro_batch_tokens / consensus.sequence, 1, batch);
   while (batch % sequences != 0) --sequences;
   return static_cast<std::uint32_t>(sequences);
+}
+
+// Each part has one micro-batch on its way to the head and one on its way back.
+std::uint32_t pipeline_window(std::size_t parts, std::size_t members, std::size_t holders) {
+  const std::size_t together = 2 * parts + 2, drivers = std::max<std::size_t>(1, members / holders);
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>((together + drivers - 1) / drivers, 2, together));
+}
+
+std::uint64_t pipeline_bytes(const ConsensusPart& consensus) {
+  const std::uint64_t parts = model_parts(consensus).size();
+  const std::uint64_t rows =
+      pipeline_sequences(consensus) * consensus.sequence * consensus.hidden * bf16_bytes;
+  // Windows are rounded up, for as many drivers as parts. Both a received payload and the sent one are kept.
+  return 2 * (3 * parts + 2) * rows;
 }
 
 }  // namespace neuroshard::config

@@ -28,5 +28,10 @@ Expected<std::optional<ModelPart>> own_part(const ConsensusPart& consensus, cons
 // Sequences of a micro-batch in the network's pipeline, the same for all its members: they divide a batch, and together have
 // some 1,024 tokens.
 std::uint32_t pipeline_sequences(const ConsensusPart& consensus);
+// Unfinished micro-batches of one driver: those of all drivers that share a node keep all parts at work. members: that drive;
+// holders: of the part that has the fewest, at least 1.
+std::uint32_t pipeline_window(std::size_t parts, std::size_t members, std::size_t holders);
+// Bytes of micro-batches that a node keeps beside the model, with such windows and bf16 between the parts.
+std::uint64_t pipeline_bytes(const ConsensusPart& consensus);
 
 }  // namespace neuroshard::config

@@ -95,6 +95,10 @@ Expected<void> check_outer_loop(const ConsensusPart& c) {
     return bad("sync", fmt::format("has {} fragments; the limit is inner_steps, {}, because each fragment "
                                    "ends its round at another step",
                                    sync->fragments, c.inner_steps));
+  if (sync && sync->parts > 1 && c.voters == static_cast<std::uint64_t>(chain::VotersMode::Open))
+    return bad(
+        "voters",
+        "can't be \"open\" where members hold parts: gradients of strangers would reach the parts of others");
   constexpr std::string_view codecs[] = {"none", "fp32", "fp16", "int8", "int4", "topk"};
   if (std::find(std::begin(codecs), std::end(codecs), c.codec) == std::end(codecs))
     return bad("codec", "must be \"none\", \"fp32\", \"fp16\", \"int8\", \"int4\" or \"topk\"");

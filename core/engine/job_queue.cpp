@@ -28,7 +28,7 @@ bool JobQueue::run_one(Duration wait) {
   Task task;
   {
     std::unique_lock lock(mutex_);
-    arrived_.wait_for(lock, wait, [this] { return !tasks_.empty() || closed_; });
+    arrived_.wait_for(lock, wait, [this] { return !tasks_.empty(); });
     if (tasks_.empty()) return false;
     task = std::move(tasks_.front());
     tasks_.pop_front();

@@ -11,16 +11,21 @@ namespace neuroshard::runtime {
 namespace {
 
 constexpr Duration tick_interval = std::chrono::milliseconds(500);
-constexpr std::size_t most_due =
-    4;  // micro-batches whose weights' gradients wait; planned in memory as one of most_held
+constexpr std::size_t most_due = 4;  // micro-batches whose weights' gradients wait; among most_held
 constexpr Duration told_again = std::chrono::minutes(1);
+// Sessions are let in by the most that each may keep, which is several times what they do keep.
+constexpr std::uint64_t sessions_reserve = 8, least_session_bytes = 64u << 20;
 constexpr std::size_t sessions_of_a_driver = 2;  // one takes the place of the other
 constexpr net::RequestLimits stream_limits{.per_second = 5, .burst = 50};
 
-// A driver's gradients reach the weights without the rounds' limits for candidates.
-bool may_drive(const chain::Registry& registry, const net::NodeId& node) {
-  const chain::MemberRecord* driver = registry.find(node);
-  return driver != nullptr && (registry.is_voter(*driver) || registry.wallet(driver->wallet)->is_trusted());
+// Text and gradients of the others reach the weights without the rounds' limits for candidates.
+bool is_trusted(const chain::Registry& registry, const chain::MemberRecord& member) {
+  return registry.is_voter(member) || registry.wallet(member.wallet)->is_trusted();
+}
+
+bool is_trusted(const chain::RegistryPtr& registry, const net::NodeId& node) {
+  const chain::MemberRecord* member = registry == nullptr ? nullptr : registry->find(node);
+  return member != nullptr && is_trusted(*registry, *member);
 }
 
 }  // namespace
@@ -32,6 +37,7 @@ PipelineService::PipelineService(const Services& services, const config::Consens
       shape_(config::model_shape(consensus)),
       parts_(config::model_parts(consensus)),
       own_(part.index),
+      pipeline_bytes_(config::pipeline_bytes(consensus)),
       registry_(std::move(registry)),
       trainer_(std::make_shared<engine::PipelineTrainer>(services.clock)) {}
 
@@ -48,8 +54,7 @@ void PipelineService::open(std::uint64_t seed, bool one_lan) {
       net::Method::PipelineSession,
       net::MethodLimits(std::make_shared<net::RequestLimiter>(stream_limits, one_lan, seed)),
       [this](const net::Caller& from, std::shared_ptr<net::PeerStream> stream) {
-        if (worker_) return worker_->take(from.id, std::move(stream));
-        stream->break_off(make_error(ErrorCode::Unavailable, "this node prepares its part of the model"));
+        take(from, std::move(stream));
       }));
   const auto alive = [life = lifetime_.token()](auto call) {
     return [life, call](const auto&... arguments) {
@@ -61,6 +66,16 @@ void PipelineService::open(std::uint64_t seed, bool one_lan) {
                       if (driver_) driver_->wake();
                     })});
   tick();
+}
+
+// Of a member only, so that strangers can't take the places for streams.
+void PipelineService::take(const net::Caller& from, std::shared_ptr<net::PeerStream> stream) {
+  if (!worker_)
+    return stream->break_off(make_error(ErrorCode::Unavailable, "this node prepares its part of the model"));
+  if (!is_trusted(registry_(), from.id))
+    return stream->break_off(make_error(
+        ErrorCode::Denied, "the node is no voter of this network, and no voter has vouched for it"));
+  worker_->take(from.id, std::move(stream));
 }
 
 void PipelineService::close() {
@@ -86,6 +101,7 @@ void PipelineService::on_ready(const engine::PipelinePart& part) {
   options.schedule.most_held = part.most_held;
   options.schedule.most_due = std::min<std::size_t>(most_due, part.most_held);
   options.sessions.of_one_driver = sessions_of_a_driver;
+  options.sessions.bytes = std::max(least_session_bytes, sessions_reserve * pipeline_bytes_);
   options.network.assign(network_.begin(), network_.end());
   options.admit = [this](const pipeline::Route& route) { return admit(route); };
   options.trouble = [this](const Error& error) { services_.logger.warning("pipeline", error.describe()); };
@@ -115,10 +131,7 @@ Expected<void> PipelineService::admit(const pipeline::Route& route) const {
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("micro-batches of this network have {} sequences of {} tokens",
                                   part_->sequences, shape_.sequence));
-  const chain::RegistryPtr registry = registry_();
-  if (registry == nullptr)
-    return make_error(ErrorCode::Unavailable, "this node does not know the network's members yet");
-  if (may_drive(*registry, crypto::node_id(route.driver))) return {};
+  if (is_trusted(registry_(), crypto::node_id(route.driver))) return {};
   return make_error(ErrorCode::Denied,
                     "the driver is no voter of this network, and no voter has vouched for it");
 }
@@ -151,7 +164,7 @@ std::vector<net::NodeId> PipelineService::holders(const chain::Registry& registr
   std::vector<net::NodeId> ids;
   for (const std::uint32_t position : registry.active()) {
     const chain::MemberRecord& member = registry.members()[position];
-    if (member.rows.has(part)) ids.push_back(member.id);
+    if (member.rows.has(part) && is_trusted(registry, member)) ids.push_back(member.id);
   }
   return ids;
 }
@@ -180,7 +193,11 @@ pipeline::Route PipelineService::route(const chain::Registry& registry,
   services_.entropy.fill({route.session.data(), route.session.size()});
   route.sequences = part_->sequences;
   route.length = shape_.sequence;
-  route.window = static_cast<std::uint32_t>(2 * parts_.size() + 2);
+  std::size_t fewest = registry.active().size();
+  for (std::uint32_t part = 0; part < parts_.size(); ++part)
+    fewest = std::min(fewest, holders(registry, part).size());
+  route.window =
+      config::pipeline_window(parts_.size(), registry.active().size(), std::max<std::size_t>(1, fewest));
   route.base = registry.opening({});
   route.hops = std::move(hops);
   return route;
@@ -190,7 +207,8 @@ void PipelineService::drive() {
   if (!worker_) return;
   const chain::RegistryPtr registry = registry_();
   if (registry == nullptr || registry->find(services_.host.id()) == nullptr) return;
-  if (!may_drive(*registry, services_.host.id())) {
+  if (!is_trusted(registry, services_.host.id())) {
+    end_driver();
     trouble_ =
         "no voter has vouched for this node, so the others do not train on its text: ask for an invitation "
         "with a vote";

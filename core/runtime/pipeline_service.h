@@ -56,6 +56,7 @@ class PipelineService final {
   const std::string& trouble() const { return trouble_; }
 
  private:
+  void take(const net::Caller& from, std::shared_ptr<net::PeerStream> stream);
   void on_ready(const engine::PipelinePart& part);
   void on_gone();
   void tick();
@@ -76,6 +77,7 @@ class PipelineService final {
   const compute::ModelShape shape_;
   const std::vector<compute::StageRange> parts_;
   const std::uint32_t own_;
+  const std::uint64_t pipeline_bytes_;
   const FindRegistry registry_;
   const std::shared_ptr<engine::PipelineTrainer> trainer_;
 

@@ -75,6 +75,25 @@ class TestRoundsParts : public QObject {
     }
   }
 
+  // Its text would train everybody's weights, and rounds bound what it can do only where it contributes.
+  void nobody_trains_on_the_text_of_a_stranger() {
+    const ProcessResult made =
+        run_node({"network", "invite", "--without-vote", "--json", "--data-dir", run_.path("a")});
+    run_.node_words = QStringList{"--part", "1"};
+    run_.launch_invited("stranger", json_lines(made.out).value(0)["link"].toString());
+    QCOMPARE(run_.joined("stranger"), QByteArray());
+    QJsonObject seen;
+    const auto told = [&] {
+      seen = run_.rounds("stranger");
+      return seen["trouble"].toString().contains("no voter has vouched");
+    };
+    QVERIFY2(neuroshard::testing::seen_once(told, RoundsRun::patience_ms), qPrintable(text_of(seen)));
+    QCOMPARE(seen["part"].toObject()["finished"].toInt(), 0);
+    QCOMPARE(part("b")["sessions"].toInt(), 2);
+    run_.node("stranger").terminate();
+    run_.node("stranger").finish();
+  }
+
   void a_second_holder_takes_over_when_the_first_dies() {
     start("c", 2);
     QVERIFY(run_.together({"a", "b", "c"}, run_.round("a") + 1));
@@ -91,6 +110,16 @@ class TestRoundsParts : public QObject {
     run_.node("b").kill_now();
     const auto goes_on = [&] { return part("a")["replaced"].toInt() > replaced && finished() > before + 50; };
     QVERIFY2(neuroshard::testing::seen_once(goes_on, RoundsRun::patience_ms), qPrintable(text_of(part("a"))));
+    // It comes back with its disk, but for another part.
+    run_.node_words = QStringList{"--part", "1"};
+    run_.launch("b");
+    QCOMPARE(run_.joined("b"), QByteArray());
+    QJsonObject seen;
+    const auto told = [&] {
+      seen = run_.status("b");
+      return text_of(seen).contains("another part");
+    };
+    QVERIFY2(neuroshard::testing::seen_once(told, RoundsRun::patience_ms), qPrintable(text_of(seen)));
   }
 
  private:

@@ -135,6 +135,7 @@ TrainingMemoryRequest ModelSetup::memory_request() const {
     if (const auto codec = outer::codec_from_name(consensus().codec); codec.ok()) shape.codec.codec = *codec;
     shape.error_feedback = config::is_sparse(consensus());
     request.outer_bytes = outer_round_bytes(shape);
+    if (is_part_) request.outer_bytes += config::pipeline_bytes(consensus());
   }
   return request;
 }
@@ -207,6 +208,7 @@ Expected<void> ModelSetup::restore() {
   const auto progress = [this](std::uint64_t done, std::uint64_t total) {
     report(PrepareProgress::Phase::RestoringModel, done, total);
   };
+  NS_RETURN_IF_ERROR(check_part_of_checkpoint());
   std::optional<checkpoint::Manifest> manifest;
   if (!passes_over_checkpoint()) {
     NS_ASSIGN_OR_RETURN(
@@ -231,6 +233,25 @@ Expected<void> ModelSetup::restore() {
   NS_ASSIGN_OR_RETURN(parts_.checkpoints, TrainingCheckpoints::open(parts_.directory, parts_.services,
                                                                     parts_.info.shape, *parts_.stage, keep));
   return {};
+}
+
+// A node keeps its part: its membership and its checkpoints are of that one.
+Expected<void> ModelSetup::check_part_of_checkpoint() const {
+  if (!is_part_) return {};
+  const checkpoint::Catalogue catalogue(parts_.services.files, parts_.directory.checkpoints_path());
+  const auto current = catalogue.current();
+  if (!current.ok() || !*current) return {};
+  const auto& slots = (*current)->manifest.slots;
+  const bool other = std::any_of(slots.begin(), slots.end(), [this](const auto& slot) {
+    return !compute::holds(parts_.info.range, slot);
+  });
+  if (!other) return {};
+  return make_error(
+      ErrorCode::InvalidArgument,
+      fmt::format(
+          "Checkpoint {} holds another part of the model than {}. Choose its part again, or start with a new "
+          "data directory (--data-dir).",
+          (*current)->name, to_text(parts_.info.range)));
 }
 
 // A node whose text has taken over the network's tokenizer gets the weights from the network, too.

@@ -32,6 +32,7 @@ class ModelSetup {
   Expected<void> load_compute();
   Expected<void> settle_precision(compute::ModuleOptions options);
   Expected<void> make_model();
+  Expected<void> check_part_of_checkpoint() const;
   Expected<void> restore();
   Expected<void> initialise();
   Expected<void> take_over(const checkpoint::Manifest& manifest, const std::string& name);

@@ -70,6 +70,20 @@ class TestModelPart : public QObject {
       QCOMPARE(batch_tokens / sequence % pipeline_sequences(consensus), 0u);
     }
   }
+
+  // All drivers of a node together have what a single one needs to keep the parts at work.
+  void windows_fill_the_parts_together() {
+    QCOMPARE(pipeline_window(3, 1, 1), 8u);
+    QCOMPARE(pipeline_window(6, 6, 1), 3u);
+    QCOMPARE(pipeline_window(2, 3, 1), 2u);
+    for (std::size_t parts = 2; parts <= 8; ++parts)
+      for (std::size_t members = parts; members <= 40; ++members) {
+        const std::size_t holders = members / parts, drivers = members / holders;
+        const std::size_t window = pipeline_window(parts, members, holders);
+        QVERIFY(window >= 2 && drivers * window >= 2 * parts + 2);
+        QVERIFY(drivers * window <= 2 * parts + 2 + std::max(drivers, 2 * drivers));
+      }
+  }
 };
 
 NS_TEST(TestModelPart)

@@ -268,6 +268,10 @@ void TestNetworkProfile::rounds_know_their_kinds() {
   QVERIFY(validate(consensus).ok());
   consensus.sync = "parts=5";
   QVERIFY(validate(consensus).error().message.find("5 parts") != std::string::npos);
+  consensus.sync = "parts=4";
+  consensus.voters = static_cast<std::uint64_t>(chain::VotersMode::Open);
+  QVERIFY(validate(consensus).error().message.find("gradients of strangers") != std::string::npos);
+  consensus.voters = static_cast<std::uint64_t>(chain::VotersMode::Invited);
   // Each fragment's round has an end of its own.
   consensus.sync = "fragments=8";
   consensus.inner_steps = 8;
