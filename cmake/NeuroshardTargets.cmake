@@ -105,7 +105,7 @@ function(ns_moc target)
   endforeach()
 endfunction()
 
-# Test classes that are compiled as one, with the option NS_UNITY.
+# Test classes that are compiled as one, with the option NS_UNITY. A folder whose tests can't be sets it to OFF.
 set(NS_TEST_UNITY 4)
 
 # ns_add_test(name SOURCES test_x.cpp … [DEPS folder …] [LIBS target …] [LABEL ci|long] [TIMEOUT s] [LOCK resource] [PROGRAM name] [ALONE])
@@ -146,7 +146,7 @@ function(ns_add_test name)
     endif()
     if(NOT ARG_ALONE)
       target_link_libraries(${program} PRIVATE ns_test_main)
-      if(NS_UNITY)
+      if(NS_UNITY AND NS_TEST_UNITY)
         # At the end of the folder, when the program has all its classes.
         cmake_language(EVAL CODE "cmake_language(DEFER CALL ns_unity ${program} SIZE ${NS_TEST_UNITY})")
       endif()

@@ -44,7 +44,7 @@ std::string to_text(const StageRange& range) {
   return text.empty() ? "nothing" : text;
 }
 
-StageRange whole_model(const ModelShape& shape) {
+StageRange whole_range(const ModelShape& shape) {
   return {0, shape.layers, true, true};
 }
 

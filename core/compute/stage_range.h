@@ -19,7 +19,7 @@ struct StageRange {
   friend bool operator==(const StageRange&, const StageRange&) = default;
 };
 std::string to_text(const StageRange& range);  // "embedding, layers 0 to 3", for a person
-StageRange whole_model(const ModelShape& shape);
+StageRange whole_range(const ModelShape& shape);
 
 // The range's slots, in canonical order (slot.h).
 std::vector<SlotId> slots_of(const ModelShape& shape, const StageRange& range);

@@ -77,7 +77,7 @@ std::uint64_t held_bytes(const TrainingMemoryRequest& request, const compute::St
   const std::uint32_t sequence = request.shape.sequence;
   const std::uint64_t activations =
       compute::estimate_activation_bytes_per_sample(spec, request.precision, sequence);
-  if (request.range == compute::whole_model(request.shape)) return activations;
+  if (request.range == compute::whole_range(request.shape)) return activations;
   const std::uint64_t tokens = std::uint64_t{request.sequences_together} * sequence;
   return request.sequences_together * activations +
          compute::estimate_deferred_bytes(spec, request.precision, tokens);

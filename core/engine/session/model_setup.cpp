@@ -58,7 +58,7 @@ void ModelSetup::report(PrepareProgress::Phase phase, std::uint64_t done, std::u
 Expected<void> ModelSetup::choose_part() {
   SessionInfo& info = parts_.info;
   info.shape = config::model_shape(consensus());
-  info.range = compute::whole_model(info.shape);
+  info.range = compute::whole_range(info.shape);
   NS_ASSIGN_OR_RETURN(const auto part, config::own_part(consensus(), settings()));
   if (!part) return {};
   is_part_ = true;

@@ -30,7 +30,7 @@ struct SessionParts {
 
   bool trains() const { return mode == SessionMode::Train; }
   bool is_part() const {
-    return !(info.range == compute::whole_model(info.shape));
+    return !(info.range == compute::whole_range(info.shape));
   }  // once the model is made
   // The state that a checkpoint would record now.
   TrainerState state_to_save() const;

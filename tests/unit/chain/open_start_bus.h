@@ -50,7 +50,7 @@ struct Node {
 
 // Nodes on virtual time. Messages have delays and get lost; a node that has a genesis gives it to those that
 // still begin, as the node around an OpenStart does.
-class Bus {
+class StartBus {
  public:
   struct Options {
     std::size_t nodes = 2;
@@ -61,7 +61,7 @@ class Bus {
     // Each node begins with a tokenizer of its own, and takes over another one in this time, silently.
     std::optional<Duration> take_over = std::nullopt;
   };
-  explicit Bus(Options options) : options_(options), rng_(options.seed) {
+  explicit StartBus(Options options) : options_(options), rng_(options.seed) {
     for (std::uint16_t i = 0; i < options.nodes; ++i) {
       Seat seat;
       seat.node = options.take_over ? with_tokenizer(i, tokenizer_of(i)) : std::make_unique<Node>(i);

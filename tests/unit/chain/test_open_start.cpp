@@ -70,7 +70,7 @@ void TestOpenStart::all_begin_with_one_genesis_data() {
 
 void TestOpenStart::all_begin_with_one_genesis() {
   QFETCH(int, nodes);
-  Bus bus({static_cast<std::size_t>(nodes), 0, milliseconds(300), seconds(5), 7});
+  StartBus bus({static_cast<std::size_t>(nodes), 0, milliseconds(300), seconds(5), 7});
   bus.run(seconds(30));
   const std::vector<CertifiedBlock> geneses = bus.geneses();
   QCOMPARE(geneses.size(), static_cast<std::size_t>(nodes));
@@ -87,7 +87,7 @@ void TestOpenStart::late_joiners_and_losses_end_in_one_history() {
   int single = 0, runs = 0;
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     for (const std::size_t nodes : {2u, 3u, 5u, 8u}) {
-      Bus bus({nodes, 0.3, seconds(1), seconds(40), seed});
+      StartBus bus({nodes, 0.3, seconds(1), seconds(40), seed});
       bus.run(minutes(5));
       QCOMPARE(bus.geneses().size(), nodes);
       QVERIFY(bus.completed().size() <= 2);
@@ -105,7 +105,7 @@ void TestOpenStart::late_joiners_and_losses_end_in_one_history() {
 // It said hello and is in the list; its signature never comes.
 void TestOpenStart::a_dead_founder_delays_it_only() {
   for (std::size_t dead = 0; dead < 4; ++dead) {
-    Bus bus({4, 0, milliseconds(100), {}, 3});
+    StartBus bus({4, 0, milliseconds(100), {}, 3});
     bus.dies(dead, seconds(10));
     bus.run(minutes(2));
     const std::vector<CertifiedBlock> geneses = bus.geneses();
@@ -119,7 +119,7 @@ void TestOpenStart::a_dead_founder_delays_it_only() {
 // It says hello again and again, and proposes nothing.
 void TestOpenStart::a_silent_lowest_node_is_replaced() {
   const std::uint16_t lowest = by_id(4)[0];
-  Bus bus({4, 0, milliseconds(100), {}, 5});
+  StartBus bus({4, 0, milliseconds(100), {}, 5});
   bus.stops = [lowest](std::size_t from, std::size_t, const ChainItem& item) {
     return from == lowest && std::holds_alternative<GenesisProposal>(item);
   };
@@ -137,7 +137,7 @@ void TestOpenStart::a_silent_lowest_node_is_replaced() {
 
 void TestOpenStart::a_hello_to_some_only_holds_nothing_up() {
   const std::vector<std::uint16_t> order = by_id(4);
-  Bus bus({4, 0, milliseconds(100), {}, 11});
+  StartBus bus({4, 0, milliseconds(100), {}, 11});
   // The highest talks to the second only, from the start on and for ever.
   bus.stops = [&order](std::size_t from, std::size_t to, const ChainItem&) {
     return from == order[3] && to != order[1];
@@ -410,12 +410,12 @@ void TestOpenStart::a_genesis_names_the_wallet_of_the_invitation() {
 void TestOpenStart::the_lowest_ids_tokenizer_is_the_networks() {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const std::string label = "seed " + std::to_string(seed);
-    Bus::Options options;
+    StartBus::Options options;
     options.nodes = 3;
     options.seed = seed;
     options.last_join = seconds(5);
     options.take_over = seconds(5 + 2 * static_cast<int>(seed));
-    Bus bus(options);
+    StartBus bus(options);
     bus.run(minutes(4));
     QVERIFY2(bus.completed().size() == 1, label.c_str());
     const auto geneses = bus.geneses();
@@ -425,14 +425,14 @@ void TestOpenStart::the_lowest_ids_tokenizer_is_the_networks() {
     std::uint16_t lowest = 0;
     for (const std::uint16_t other : {1, 2})
       if (party_of(other).id < party_of(lowest).id) lowest = other;
-    QVERIFY2(genesis.tokenizer == Bus::tokenizer_of(lowest), label.c_str());
+    QVERIFY2(genesis.tokenizer == StartBus::tokenizer_of(lowest), label.c_str());
   }
 }
 
 // A node whose tokenizer nobody can have holds nothing up for long.
 void TestOpenStart::a_node_with_another_tokenizer_does_not_hold_up_the_start() {
   const std::vector<std::uint16_t> order = by_id(2);
-  Node high(order[1], {}, {}, Bus::tokenizer_of(order[1]));
+  Node high(order[1], {}, {}, StartBus::tokenizer_of(order[1]));
   const Party low = party_of(order[0]);
   std::optional<CertifiedBlock> genesis;
   Duration wanted{}, begun{};
@@ -442,10 +442,10 @@ void TestOpenStart::a_node_with_another_tokenizer_does_not_hold_up_the_start() {
       genesis = output.genesis;
       begun = now;
     }
-    high.start.take(net::Caller{low.id, {}}, GenesisHello{founder_of(low), Bus::tokenizer_of(order[0])},
+    high.start.take(net::Caller{low.id, {}}, GenesisHello{founder_of(low), StartBus::tokenizer_of(order[0])},
                     at(now));
     if (high.start.wanted_tokenizer()) {
-      QCOMPARE(*high.start.wanted_tokenizer(), Bus::tokenizer_of(order[0]));
+      QCOMPARE(*high.start.wanted_tokenizer(), StartBus::tokenizer_of(order[0]));
       wanted = now;
     }
   }
@@ -458,11 +458,11 @@ void TestOpenStart::a_node_with_another_tokenizer_does_not_hold_up_the_start() {
 // The lowest id waits for the others to take over its tokenizer, and never signs another one's genesis.
 void TestOpenStart::nobody_signs_a_genesis_with_another_tokenizer() {
   const std::vector<std::uint16_t> order = by_id(2);
-  Node low(order[0], {}, {}, Bus::tokenizer_of(order[0]));
+  Node low(order[0], {}, {}, StartBus::tokenizer_of(order[0]));
   const Party high = party_of(order[1]);
   low.tick({});
   QCOMPARE(low.start.take(net::Caller{high.id, {}},
-                          GenesisHello{founder_of(high), Bus::tokenizer_of(order[1])}, at(seconds(1))),
+                          GenesisHello{founder_of(high), StartBus::tokenizer_of(order[1])}, at(seconds(1))),
            Verdict::Taken);
   for (int second = 1; second < 45; ++second) {
     const OpenStart::Output output = low.tick(seconds(second));
@@ -474,7 +474,7 @@ void TestOpenStart::nobody_signs_a_genesis_with_another_tokenizer() {
   QVERIFY(!low.start.refused_anchors());
   // It says hello again, with the tokenizer of the lowest id.
   QCOMPARE(low.start.take(net::Caller{high.id, {}},
-                          GenesisHello{founder_of(high), Bus::tokenizer_of(order[0])}, at(seconds(46))),
+                          GenesisHello{founder_of(high), StartBus::tokenizer_of(order[0])}, at(seconds(46))),
            Verdict::Taken);
   QVERIFY(find_item<GenesisProposal>(low.tick(seconds(47))));
 }

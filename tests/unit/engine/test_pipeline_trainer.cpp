@@ -99,7 +99,7 @@ struct Bench {
     return spec;
   }
   void attach() {
-    PipelineTrainer::Model model{*stage, compute::whole_model(toy_shape()), toy_shape()};
+    PipelineTrainer::Model model{*stage, compute::whole_range(toy_shape()), toy_shape()};
     model.batch_tokens = sequences * length * micro_batches;
     model.sequences = sequences;
     model.most_held = 4;
