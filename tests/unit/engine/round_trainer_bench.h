@@ -52,7 +52,7 @@ inline rounds::Anchor anchor_of(const std::vector<float>& weights) {
   return test::state_with(weights);
 }
 
-struct Bench {
+struct TrainerBench {
   SystemClock clock;
   NullLogger logger;
   testing::ManualExecutor executor;
@@ -63,7 +63,7 @@ struct Bench {
   int progressed = 0;
   std::vector<Expected<rounds::RoundLearner::Boundary>> boundaries;
 
-  explicit Bench(std::uint32_t inner_steps = 3, std::uint32_t fragments = 1) {
+  explicit TrainerBench(std::uint32_t inner_steps = 3, std::uint32_t fragments = 1) {
     options.inner_steps = inner_steps;
     options.fragments = fragments;
     options.codec.codec = outer::Codec::Fp32;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <future>
 
+#include "core/base/rng.h"
 #include "core/engine/pipeline_trainer.h"
 #include "core/net/local_stream.h"
 #include "core/pipeline/stage_worker.h"

@@ -17,7 +17,7 @@ class TestRoundTrainer : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void the_model_hears_the_beacon_and_gives_the_batches_of_the_work() {
-    Bench b;
+    TrainerBench b;
     QVERIFY(b.trainer->attach(b.model).ok());
     b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false, Hash256{9}});
     b.train();
@@ -36,7 +36,7 @@ class TestRoundTrainer : public QObject {
   }
 
   void rests_until_it_has_an_anchor() {
-    Bench b;
+    TrainerBench b;
     QVERIFY(b.trainer->attach(b.model).ok());
     b.executor.run();
     QCOMPARE(b.facts.size(), std::size_t{1});
@@ -49,7 +49,7 @@ class TestRoundTrainer : public QObject {
   }
 
   void trains_h_steps_from_the_anchor_gives_the_delta_and_rests() {
-    Bench b;
+    TrainerBench b;
     QVERIFY(b.trainer->attach(b.model).ok());
     b.trainer->learner().start({1, anchor_of({1, 2, 3, 4}), Carry::Nothing, false});
     QCOMPARE(b.train(), 3);
@@ -74,7 +74,7 @@ class TestRoundTrainer : public QObject {
 
   // With lr 1 and mu 0 the next anchor is what the only worker has: nothing moves.
   void one_worker_reproduces_itself() {
-    Bench b;
+    TrainerBench b;
     QVERIFY(b.trainer->attach(b.model).ok());
     Weights anchor{0.1f, -0.3f, 1e-3f, 7.7f};
     b.trainer->learner().start({1, anchor_of(anchor), Carry::Nothing, false});
@@ -91,7 +91,7 @@ class TestRoundTrainer : public QObject {
   }
 
   void a_slow_node_gives_what_it_has() {
-    Bench b(10);
+    TrainerBench b(10);
     QVERIFY(b.trainer->attach(b.model).ok());
     b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     QCOMPARE(b.train(4), 4);
@@ -102,7 +102,7 @@ class TestRoundTrainer : public QObject {
   }
 
   void without_a_certificate_it_trains_on_and_carries_its_work() {
-    Bench b;
+    TrainerBench b;
     b.options.most_rounds_alone = 3;
     b.make();
     QVERIFY(b.trainer->attach(b.model).ok());
@@ -136,7 +136,7 @@ class TestRoundTrainer : public QObject {
 
   // Rounds that overlap: it trains on while the others agree, and the anchor takes what came since along.
   void trains_on_after_the_delta_where_rounds_overlap() {
-    Bench b;
+    TrainerBench b;
     QVERIFY(b.trainer->attach(b.model).ok());
     b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     QCOMPARE(b.train(), 3);
@@ -173,7 +173,7 @@ class TestRoundTrainer : public QObject {
   void a_lead_is_made_up_for_in_the_next_round() {
     QFETCH(int, until_closed);
     QFETCH(int, next_round);
-    Bench b(16);
+    TrainerBench b(16);
     QVERIFY(b.trainer->attach(b.model).ok());
     b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     QCOMPARE(b.train(), 16);
@@ -195,7 +195,7 @@ class TestRoundTrainer : public QObject {
 
   // Put back into the buffer, it is in the next delta by that; carried as well it would count twice.
   void what_is_put_back_is_not_carried_too() {
-    Bench b;
+    TrainerBench b;
     b.options.error_feedback_beta = 1.0f;
     b.make();
     QVERIFY(b.trainer->attach(b.model).ok());
@@ -215,7 +215,7 @@ class TestRoundTrainer : public QObject {
 
   // The training did not look between two starts: what is carried is what the first would have carried.
   void a_start_that_was_never_seen_carries_no_work_of_its_own() {
-    Bench b;
+    TrainerBench b;
     QVERIFY(b.trainer->attach(b.model).ok());
     b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     b.train(2);
@@ -231,7 +231,7 @@ class TestRoundTrainer : public QObject {
   }
 
   void an_asked_boundary_is_answered_when_the_round_is_over() {
-    Bench b;
+    TrainerBench b;
     QVERIFY(b.trainer->attach(b.model).ok());
     b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     b.train(1);
@@ -243,13 +243,13 @@ class TestRoundTrainer : public QObject {
   }
 
   void follows_the_schedule_of_the_network() {
-    Bench b(10);
+    TrainerBench b(10);
     QVERIFY(b.trainer->attach(b.model).ok());
     b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     b.turn();
     QCOMPARE(b.model.schedule, std::uint64_t{1});
     QCOMPARE(b.model.factor, 1.0);  // everybody begins here: the schedule has its own warm-up
-    Bench late(10);
+    TrainerBench late(10);
     QVERIFY(late.trainer->attach(late.model).ok());
     late.trainer->learner().start({8, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     for (int i = 1; i <= 10; ++i) {
@@ -261,7 +261,7 @@ class TestRoundTrainer : public QObject {
     late.trainer->learner().start({9, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     QCOMPARE(late.train(1), 1);  // goes on warming up beyond the round
     QCOMPARE(late.model.factor, train::rewarm_factor(11));
-    Bench back(10);
+    TrainerBench back(10);
     back.model.fresh = false;  // moments of a checkpoint
     QVERIFY(back.trainer->attach(back.model).ok());
     back.trainer->learner().start({8, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
@@ -272,7 +272,7 @@ class TestRoundTrainer : public QObject {
   void a_restart_goes_on_in_the_middle_of_the_round() {
     const auto anchor = anchor_of({1, 2, 3, 4});
     const Hash256 hash = crypto::sha256(as_bytes(Span<const float>(test::weights_of(anchor))));
-    Bench b;
+    TrainerBench b;
     b.model.fresh = false;
     b.model.weights = {-1, 0, 1, 2};  // two steps on
     b.model.restored = {{4, hash, 2, 200}};
@@ -285,7 +285,7 @@ class TestRoundTrainer : public QObject {
     QCOMPARE(b.boundaries[0]->work.tokens, std::uint64_t{300});
     // Of another round, or from another anchor: it begins with the network's.
     for (const RoundPlace& other : {RoundPlace{3, hash, 2, 200}, RoundPlace{4, Hash256{1}, 2, 200}}) {
-      Bench c;
+      TrainerBench c;
       c.model.restored = {other};
       QVERIFY(c.trainer->attach(c.model).ok());
       c.trainer->learner().start({4, anchor, Carry::Nothing, false});
@@ -297,7 +297,7 @@ class TestRoundTrainer : public QObject {
 
   // A restore of a checkpoint, or "finish" and "contribute": the session is another one.
   void a_model_that_is_made_anew_takes_the_rounds_anchor() {
-    Bench b;
+    TrainerBench b;
     QVERIFY(b.trainer->attach(b.model).ok());
     b.trainer->learner().start({1, anchor_of({7, 7, 7, 7}), Carry::Nothing, false});
     b.train(2);
@@ -317,7 +317,7 @@ class TestRoundTrainer : public QObject {
 
   void what_a_sparse_codec_leaves_out_is_sent_later_and_comes_back_when_it_does_not_count() {
     for (const bool counted : {true, false}) {
-      Bench b;
+      TrainerBench b;
       b.options.codec = {outer::Codec::TopK, 1024};  // one of these four values
       b.options.error_feedback_beta = 1.0f;
       b.make();
@@ -344,7 +344,7 @@ class TestRoundTrainer : public QObject {
   }
 
   void a_model_that_can_not_be_written_is_an_error() {
-    Bench b;
+    TrainerBench b;
     b.model.broken = true;
     QVERIFY(b.trainer->attach(b.model).ok());
     b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
@@ -354,7 +354,7 @@ class TestRoundTrainer : public QObject {
   }
 
   void numbers_that_are_not_finite_are_told_and_not_sent() {
-    Bench b;
+    TrainerBench b;
     QVERIFY(b.trainer->attach(b.model).ok());
     b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     b.train();
@@ -368,7 +368,7 @@ class TestRoundTrainer : public QObject {
   // A start from another thread ends the rest at once.
   // The session makes its model again with the network's tokenizer; the listener gets the states of that one, too.
   void asks_for_a_model_with_the_networks_tokenizer() {
-    Bench bench;
+    TrainerBench bench;
     bench.model.tokenizer[0] = 1;
     QVERIFY(bench.trainer->attach(bench.model).ok());
     bench.executor.run();
@@ -400,7 +400,7 @@ class TestRoundTrainer : public QObject {
   }
 
   void a_start_wakes_the_training() {
-    Bench b;
+    TrainerBench b;
     b.options.longest_rest = std::chrono::minutes(5);
     b.make();
     QVERIFY(b.trainer->attach(b.model).ok());

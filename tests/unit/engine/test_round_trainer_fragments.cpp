@@ -11,7 +11,7 @@ class TestRoundTrainerFragments : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void rows_close_in_turn() {
-    Bench b(8, 2);
+    TrainerBench b(8, 2);
     QVERIFY(b.trainer->attach(b.model).ok());
     b.executor.run();
     QCOMPARE(b.facts.front().fragments.size(), std::size_t{2});
@@ -46,7 +46,7 @@ class TestRoundTrainerFragments : public QObject {
 
   // The rows of later rounds train on meanwhile; a row rests a whole round after its own boundary.
   void a_late_result_stops_training_after_a_round_more() {
-    Bench b(8, 2);
+    TrainerBench b(8, 2);
     b.model.fresh = false;
     QVERIFY(b.trainer->attach(b.model).ok());
     for (std::size_t f = 0; f < 2; ++f) b.start(f, {1, anchor_of({0, 0}), Carry::Nothing, false});
@@ -59,7 +59,7 @@ class TestRoundTrainerFragments : public QObject {
 
   // A node that joins before round 9 has fewer steps of the row that this round closes.
   void who_joins_later_has_the_steps_of_the_open_rounds() {
-    Bench b(8, 2);
+    TrainerBench b(8, 2);
     b.model.fresh = false;
     QVERIFY(b.trainer->attach(b.model).ok());
     for (std::size_t f = 0; f < 2; ++f) b.start(f, {9, anchor_of({0, 0}), Carry::Nothing, false});
@@ -73,7 +73,7 @@ class TestRoundTrainerFragments : public QObject {
     const auto hash = [](const rounds::Anchor& anchor) {
       return crypto::sha256(as_bytes(Span<const float>(test::weights_of(anchor))));
     };
-    Bench b(8, 2);
+    TrainerBench b(8, 2);
     b.model.fresh = false;
     b.model.weights = {-4, -3, 2, 3};
     b.model.restored = {{4, hash(first), 5, 500}, {3, hash(second), 1, 100}};
@@ -90,7 +90,7 @@ class TestRoundTrainerFragments : public QObject {
     QCOMPARE(b.trainer->learner(1).progress().steps, 1u);
     QCOMPARE(b.model.noted.size(), std::size_t{2});
     // Of a network that had another number of fragments: nothing of it is taken.
-    Bench c(8, 2);
+    TrainerBench c(8, 2);
     c.model.restored = {{4, hash(first), 5, 500}};
     QVERIFY(c.trainer->attach(c.model).ok());
     c.start(0, {4, first, Carry::Nothing, false});
@@ -101,7 +101,7 @@ class TestRoundTrainerFragments : public QObject {
 
   // The model here is the second of three parts; the rounds hear of all of them.
   void a_part_is_one_row_of_several() {
-    Bench b(8);
+    TrainerBench b(8);
     b.options.parts = {{0, 0, 100, 8}, {1, 100, 4, 8}, {2, 104, 50, 8}};
     b.options.own_part = 1;
     b.make();
@@ -125,7 +125,7 @@ class TestRoundTrainerFragments : public QObject {
   }
 
   void a_model_that_is_too_small_for_its_fragments_is_refused() {
-    Bench b(8, 5);
+    TrainerBench b(8, 5);
     const auto attached = b.trainer->attach(b.model);
     QVERIFY(!attached.ok() && attached.error().code == ErrorCode::InvalidArgument);
     QVERIFY(attached.error().message.find("5 fragments") != std::string::npos);

@@ -35,12 +35,13 @@ TinyNetwork network(std::uint64_t experts, std::uint64_t gamma) {
   return tiny;
 }
 
-struct Run {
+struct ModelRun {
   std::unique_ptr<neuroshard::config::DataDirectory> directory;
   std::unique_ptr<TrainingSession> session;
   Expected<SessionInfo> info = neuroshard::make_error(ErrorCode::Internal, "not prepared");
 
-  Run(TrainingFixture& fixture, const std::string& name, bool text, SessionMode mode = SessionMode::Train) {
+  ModelRun(TrainingFixture& fixture, const std::string& name, bool text,
+           SessionMode mode = SessionMode::Train) {
     auto opened = fixture.open(name);
     NS_CHECK(opened.ok());
     directory = std::move(*opened);
@@ -53,7 +54,7 @@ struct Run {
     if (text) options.text = fixture.path("text.txt");
     info = session->prepare(options);
   }
-  ~Run() { session.reset(); }
+  ~ModelRun() { session.reset(); }
 
   std::vector<double> steps(int count) {
     std::vector<double> losses;
@@ -84,7 +85,7 @@ class TestTrainingModel : public QObject {
 
 void TestTrainingModel::learns_simple_text() {
   TrainingFixture fixture(network(4, 0));
-  Run run(fixture, "d", true);
+  ModelRun run(fixture, "d", true);
   QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
   QVERIFY(std::string(run.info->compute.gemm) != "");
   double first = 0, last = 0;
@@ -118,18 +119,18 @@ void TestTrainingModel::kill_and_resume_repeats_bit_for_bit() {
   QFETCH(QList<int>, kills);
   TrainingFixture fixture(network(static_cast<std::uint64_t>(experts), gamma));
   fixture.settings[neuroshard::config::Setting::MaxMicroBatch] = "3";  // sums of unequal micro-batches
-  { Run import(fixture, "fresh", true); }
+  { ModelRun import(fixture, "fresh", true); }
   fixture.copy("fresh", "uninterrupted");
   fixture.copy("fresh", "killed");
   constexpr int total = 20;
   std::vector<double> expected;
   {
-    Run run(fixture, "uninterrupted", false);
+    ModelRun run(fixture, "uninterrupted", false);
     expected = run.steps(total);
   }
   std::vector<double> losses(total);
   for (const int until : kills + QList<int>{total}) {
-    Run run(fixture, "killed", false);
+    ModelRun run(fixture, "killed", false);
     QVERIFY(run.info.ok());
     while (run.session->steps_done() < static_cast<std::uint64_t>(until)) {
       const auto report = run.session->step(CancelToken());
@@ -142,7 +143,7 @@ void TestTrainingModel::kill_and_resume_repeats_bit_for_bit() {
 
 void TestTrainingModel::same_bits_on_two_nodes() {
   TrainingFixture fixture(network(2, 0));
-  const auto weights = [](Run& run) {
+  const auto weights = [](ModelRun& run) {
     std::vector<float> all;
     for (std::uint32_t i = 0; i < run.session->stage().slot_count(); ++i) {
       const auto slot = run.session->stage().slot(i);
@@ -151,10 +152,10 @@ void TestTrainingModel::same_bits_on_two_nodes() {
     return all;
   };
   // Different node keys, one network: the same model before the first step.
-  Run a(fixture, "a", true);
+  ModelRun a(fixture, "a", true);
   const std::vector<float> first = weights(a);
   a.session.reset();
-  Run b(fixture, "b", true);
+  ModelRun b(fixture, "b", true);
   QVERIFY(a.directory->node_key().public_key() != b.directory->node_key().public_key());
   QCOMPARE(weights(b), first);
 }
@@ -162,7 +163,7 @@ void TestTrainingModel::same_bits_on_two_nodes() {
 // The oracle computes every token from the whole window without a cache, by the rule of generator.h.
 void TestTrainingModel::text_longer_than_the_trained_window() {
   TrainingFixture fixture(network(4, 0));
-  Run run(fixture, "d", true);
+  ModelRun run(fixture, "d", true);
   QVERIFY(run.info.ok());
   run.steps(30);
   const std::size_t sequence = run.info->shape.sequence;
@@ -204,7 +205,7 @@ void TestTrainingModel::text_longer_than_the_trained_window() {
 // One letter a token: a sequence of three lies across tokens, wherever it begins.
 void TestTrainingModel::stop_sequences_end_the_text_before_them() {
   TrainingFixture fixture(network(4, 0));
-  Run run(fixture, "d", true);
+  ModelRun run(fixture, "d", true);
   QVERIFY(run.info.ok());
   run.steps(30);
   neuroshard::engine::GenerateOptions options;
@@ -248,7 +249,7 @@ void TestTrainingModel::texts_are_the_same_in_any_company() {
   using neuroshard::engine::TextBatch;
   using neuroshard::engine::TextWriter;
   TrainingFixture fixture(network(4, 0));
-  Run run(fixture, "d", true);
+  ModelRun run(fixture, "d", true);
   QVERIFY(run.info.ok());
   run.steps(30);
   const std::vector<std::string> prompts{"the", "a cat that ran", "", "one two three four five six seven",
@@ -282,7 +283,7 @@ void TestTrainingModel::texts_are_the_same_in_any_company() {
 // The oracle computes the log-softmax of every position from the whole window without a cache.
 void TestTrainingModel::log_probabilities_are_those_of_the_whole_window() {
   TrainingFixture fixture(network(4, 0));
-  Run run(fixture, "d", true);
+  ModelRun run(fixture, "d", true);
   QVERIFY(run.info.ok());
   run.steps(30);
   neuroshard::engine::GenerateOptions options;
@@ -335,7 +336,7 @@ void TestTrainingModel::log_probabilities_are_those_of_the_whole_window() {
 // Fragments are cut wherever their length falls, in the middle of a slot or over several.
 void TestTrainingModel::rounds_work_on_any_part_of_the_weights() {
   TrainingFixture fixture(network(4, 0));
-  Run run(fixture, "d", true);
+  ModelRun run(fixture, "d", true);
   QVERIFY(run.info.ok());
   neuroshard::engine::RoundModel* const model = run.session->round_model();
   QVERIFY(model != nullptr);

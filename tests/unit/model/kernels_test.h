@@ -126,7 +126,7 @@ struct AdamwState {
 };
 
 // A row for each table: null where the processor lacks its instructions.
-inline void tables() {
+inline void table_rows() {
   QTest::addColumn<const Kernels*>("table");
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
@@ -140,7 +140,7 @@ inline void tables() {
                                                                                   : none);
 }
 
-// `kernels` in a test over the rows of tables().
+// `kernels` in a test over the rows of table_rows().
 #define NS_TABLE                                        \
   QFETCH(const Kernels*, table);                        \
   if (table == nullptr) QSKIP("not on this processor"); \

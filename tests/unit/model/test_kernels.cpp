@@ -23,7 +23,7 @@ class TestKernels : public QObject {
  private Q_SLOTS:
   void init() { omp_set_num_threads(2); }
 
-  void entries_of_each_precision_data() { tables(); }
+  void entries_of_each_precision_data() { table_rows(); }
   void entries_of_each_precision() {
     NS_TABLE;
     const bool packs = kernels.element == Element::BFloat16;
@@ -33,7 +33,7 @@ class TestKernels : public QObject {
     QCOMPARE(kernels.pack_columns != nullptr, packs);
   }
 
-  void rms_norm_data() { tables(); }
+  void rms_norm_data() { table_rows(); }
   void rms_norm() {
     NS_TABLE;
     for (const auto [rows, width] : sizes) {
@@ -89,7 +89,7 @@ class TestKernels : public QObject {
     }
   }
 
-  void rms_norm_of_too_large_values_is_nan_data() { tables(); }
+  void rms_norm_of_too_large_values_is_nan_data() { table_rows(); }
   void rms_norm_of_too_large_values_is_nan() {
     NS_TABLE;
     for (const float bad : {1e20f, infinity, not_a_number}) {
@@ -105,7 +105,7 @@ class TestKernels : public QObject {
     }
   }
 
-  void rope_data() { tables(); }
+  void rope_data() { table_rows(); }
   void rope() {
     NS_TABLE;
     const std::int64_t heads = 3;
@@ -138,7 +138,7 @@ class TestKernels : public QObject {
     }
   }
 
-  void swiglu_data() { tables(); }
+  void swiglu_data() { table_rows(); }
   void swiglu() {
     NS_TABLE;
     for (const auto [rows, width] : sizes) {
@@ -184,7 +184,7 @@ class TestKernels : public QObject {
     }
   }
 
-  void swiglu_passes_on_what_is_not_a_number_data() { tables(); }
+  void swiglu_passes_on_what_is_not_a_number_data() { table_rows(); }
   void swiglu_passes_on_what_is_not_a_number() {
     NS_TABLE;
     Floats values(2 * 40, 1);
@@ -198,7 +198,7 @@ class TestKernels : public QObject {
     QCOMPARE(y.at(7), double(infinity));
   }
 
-  void conversions_data() { tables(); }
+  void conversions_data() { table_rows(); }
   void conversions() {
     NS_TABLE;
     for (const std::int64_t count : {1, 15, 33, 5000, 20001}) {
@@ -220,7 +220,7 @@ class TestKernels : public QObject {
     }
   }
 
-  void moving_rows_data() { tables(); }
+  void moving_rows_data() { table_rows(); }
   void moving_rows() {
     NS_TABLE;
     for (const auto [rows, width] : sizes) {
@@ -243,7 +243,7 @@ class TestKernels : public QObject {
     }
   }
 
-  void combining_rows_data() { tables(); }
+  void combining_rows_data() { table_rows(); }
   void combining_rows() {
     NS_TABLE;
     for (const auto [rows, width] : sizes) {
@@ -273,7 +273,7 @@ class TestKernels : public QObject {
     }
   }
 
-  void rows_into_a_table_and_products_of_rows_data() { tables(); }
+  void rows_into_a_table_and_products_of_rows_data() { table_rows(); }
   void rows_into_a_table_and_products_of_rows() {
     NS_TABLE;
     for (const auto [rows, width] : sizes) {
@@ -307,7 +307,7 @@ class TestKernels : public QObject {
     }
   }
 
-  void cross_entropy_data() { tables(); }
+  void cross_entropy_data() { table_rows(); }
   void cross_entropy() {
     NS_TABLE;
     for (const auto [rows, width] : sizes) {
@@ -338,7 +338,7 @@ class TestKernels : public QObject {
     }
   }
 
-  void cross_entropy_of_extreme_logits_data() { tables(); }
+  void cross_entropy_of_extreme_logits_data() { table_rows(); }
   void cross_entropy_of_extreme_logits() {
     NS_TABLE;
     Floats logits(3 * 37, -1e30f);
@@ -354,7 +354,7 @@ class TestKernels : public QObject {
     QVERIFY(!std::isfinite(loss[2]));
   }
 
-  void same_bits_on_any_number_of_threads_data() { tables(); }
+  void same_bits_on_any_number_of_threads_data() { table_rows(); }
   void same_bits_on_any_number_of_threads() {
     NS_TABLE;
     std::vector<std::vector<char>> results;

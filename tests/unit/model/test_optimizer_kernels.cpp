@@ -52,7 +52,7 @@ class TestOptimizerKernels : public QObject {
  private Q_SLOTS:
   void init() { omp_set_num_threads(2); }
 
-  void sum_of_squares_data() { tables(); }
+  void sum_of_squares_data() { table_rows(); }
   void sum_of_squares() {
     NS_TABLE;
     for (const std::int64_t count : {1, 31, 33, 4096, 100003}) {
@@ -70,7 +70,7 @@ class TestOptimizerKernels : public QObject {
     }
   }
 
-  void adamw_data() { tables(); }
+  void adamw_data() { table_rows(); }
   void adamw() {
     NS_TABLE;
     for (const std::int64_t count : {1, 33, 4095, 20001}) {
@@ -93,7 +93,7 @@ class TestOptimizerKernels : public QObject {
     }
   }
 
-  void packed_weights_data() { tables(); }
+  void packed_weights_data() { table_rows(); }
   void packed_weights() {
     NS_BF16_TABLE;
     for (const std::int64_t rows : {1, 2, 15, 17, 64, 65, 130}) {
@@ -124,7 +124,7 @@ class TestOptimizerKernels : public QObject {
     }
   }
 
-  void turned_columns_data() { tables(); }
+  void turned_columns_data() { table_rows(); }
   void turned_columns() {
     NS_BF16_TABLE;
     for (const std::int64_t rows : {1, 31, 32, 33, 100}) {
