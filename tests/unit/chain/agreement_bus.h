@@ -14,10 +14,10 @@
 #include "core/chain/agreement.h"
 #include "core/chain/messages.h"
 #include "core/sim/world.h"
+#include "tests/support/time.h"
 
 namespace neuroshard::test {
 
-inline constexpr Duration second = std::chrono::seconds(1);
 inline constexpr std::uint64_t bus_height = 5;
 inline constexpr Hash256 bus_previous = [] {
   Hash256 hash{};
