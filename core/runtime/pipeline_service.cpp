@@ -181,7 +181,7 @@ std::optional<std::vector<pipeline::RouteHop>> PipelineService::choose_hops(cons
       return std::nullopt;
     }
     const bool here = part == own_ && place < beside.size();
-    hops.push_back({here ? self : of_part[place % of_part.size()], parts_[part]});
+    hops.push_back({here ? self : of_part[(place + registry.round()) % of_part.size()], parts_[part]});
   }
   trouble_.clear();
   return hops;

@@ -2,7 +2,8 @@
 // the part that this node holds, and a driver for its text. The registry of the chain says who holds the other parts.
 //
 // A driver takes this node for its own part, and of each other part the holder with this node's place among the holders of
-// its own part, so that drivers spread evenly. It looks again when a round begins. While the compute thread does something
+// its own part, so that drivers spread evenly. With each round the next holder follows: where parts have different numbers
+// of holders, none of them has less to do for long, and comes too late with its contributions. While the compute thread does something
 // else for longer than `patience_with_idleness`, the stage is paused, and drivers go around it.
 //
 // Threads: the host's executor, unless a comment says otherwise. Errors: none; what is missing is in the view and the log.

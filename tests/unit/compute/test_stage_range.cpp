@@ -81,7 +81,7 @@ class TestStageRange : public QObject {
 
   // Several nodes must agree on it: another cut is another network.
   void the_cut_of_known_models_stays() {
-    const std::vector<StageRange> even = cut_model(shape_of(6, 1, 300), 3);
+    const std::vector<StageRange> even = cut_model(shape_of(6, 1, 30), 3);
     QVERIFY(
         (even == std::vector<StageRange>{{0, 2, true, false}, {2, 2, false, false}, {4, 2, false, true}}));
     // A large vocabulary makes the ends heavy, so the middle takes the layers.

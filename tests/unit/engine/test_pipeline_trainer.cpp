@@ -148,6 +148,7 @@ struct Bench {
     const pipeline::Surroundings around{*lines, *executor, clock, exchanges, lines->own, part.shape, {}};
     pipeline::StageOptions options;
     options.range = part.range;
+    options.network = {1};
     options.schedule.batch_tokens = part.batch_tokens;
     options.schedule.most_held = part.most_held;
     worker = std::make_unique<pipeline::StageWorker>(around, *part.jobs, part.lane, std::move(options));
