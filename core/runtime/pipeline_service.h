@@ -3,7 +3,7 @@
 //
 // A driver takes this node for its own part, and of each other part the holder with this node's place among the holders of
 // its own part, so that drivers spread evenly. With each round the next holder follows: where parts have different numbers
-// of holders, none of them has less to do for long, and comes too late with its contributions. While the compute thread does something
+// of holders, none of them has less to do for long and so comes too late with its contributions. While the compute thread does something
 // else for longer than `patience_with_idleness`, the stage is paused, and drivers go around it.
 //
 // Threads: the host's executor, unless a comment says otherwise. Errors: none; what is missing is in the view and the log.
