@@ -56,7 +56,8 @@ Error to_error(const grpc::Status& status) {
   std::string text = status.error_message().substr(0, net::max_error_text);
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) text = "no answer within the deadline";
+  // The library's own words; the other end's say more.
+  if (text == "Deadline Exceeded") text = "no answer within the deadline";
   return make_error(pair == std::end(pairs) ? ErrorCode::Internal : pair->code, std::move(text));
 }
 
