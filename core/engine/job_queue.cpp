@@ -1,37 +1,46 @@
 #include "core/engine/job_queue.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"
 
 namespace neuroshard::engine {
 
-bool JobQueue::post(Task task) {
+bool JobQueue::Lane::post(Task task) {
   {
-    std::lock_guard lock(mutex_);
-    if (closed_ || tasks_.size() >= capacity) return false;
-    tasks_.push_back(std::move(task));
+    std::lock_guard lock(queue_.mutex_);
+    if (queue_.closed_ || tasks.size() >= capacity) return false;
+    tasks.push_back(std::move(task));
   }
-  arrived_.notify_one();
+  queue_.arrived_.notify_one();
   return true;
 }
 
-std::unique_ptr<TimerHandle> JobQueue::post_after(Duration, Task) {
+std::unique_ptr<TimerHandle> JobQueue::Lane::post_after(Duration, Task) {
   NS_CHECK(false);
 }
 
-bool JobQueue::on_thread() const {
-  return runner_.load() == std::this_thread::get_id();
+bool JobQueue::run_one(Duration wait) {
+  return run_of({&texts_, &training_}, wait);
 }
 
-bool JobQueue::run_one(Duration wait) {
-  Task task;
+bool JobQueue::run_text(Duration wait) {
+  return run_of({&texts_}, wait);
+}
+
+bool JobQueue::run_of(std::initializer_list<Lane*> lanes, Duration wait) {
+  Executor::Task task;
   {
+    const auto next = [&] {
+      return std::find_if(lanes.begin(), lanes.end(), [](const Lane* lane) { return !lane->tasks.empty(); });
+    };
     std::unique_lock lock(mutex_);
-    arrived_.wait_for(lock, wait, [this] { return !tasks_.empty(); });
-    if (tasks_.empty()) return false;
-    task = std::move(tasks_.front());
-    tasks_.pop_front();
+    arrived_.wait_for(lock, wait, [&] { return next() != lanes.end(); });
+    if (next() == lanes.end()) return false;
+    Lane& lane = **next();
+    task = std::move(lane.tasks.front());
+    lane.tasks.pop_front();
   }
   runner_ = std::this_thread::get_id();
   task();
@@ -40,10 +49,11 @@ bool JobQueue::run_one(Duration wait) {
 }
 
 void JobQueue::close() {
-  std::deque<Task> dropped;
+  std::deque<Executor::Task> dropped, dropped_texts;
   std::lock_guard lock(mutex_);
   closed_ = true;
-  dropped.swap(tasks_);
+  dropped.swap(training_.tasks);
+  dropped_texts.swap(texts_.tasks);
 }
 
 }  // namespace neuroshard::engine

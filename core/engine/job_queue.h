@@ -1,5 +1,8 @@
-// An executor without a thread: its tasks run when another thread gives itself to it. The compute thread computes the jobs
-// of a pipeline in this way, between jobs of its own.
+// Two executors without a thread: their tasks run when another thread gives itself to them. The compute thread computes
+// the jobs of a pipeline in this way, between jobs of its own. Pieces of texts come first: somebody waits for them, and
+// they are short.
+//
+// Threads: any, unless a comment says otherwise.
 #pragma once
 
 #include <atomic>
@@ -12,27 +15,41 @@
 
 namespace neuroshard::engine {
 
-class JobQueue final : public Executor {
+class JobQueue final {
  public:
-  static constexpr std::size_t capacity = 4096;
+  static constexpr std::size_t capacity = 4096;  // of each
 
-  // ---- Executor
-  // False: full, or closed.
-  bool post(Task task) override;
-  // Not for this executor: nobody may be there when the time has come.
-  std::unique_ptr<TimerHandle> post_after(Duration delay, Task task) override;
-  bool on_thread() const override;
+  JobQueue() : texts_(*this), training_(*this) {}
+  Executor& texts() { return texts_; }
+  Executor& training() { return training_; }
+  // Drops what waits, and whatever comes later.
+  void close();
 
   // ---- The thread that computes.
   // Runs the next task, or waits for one up to `wait`. False: none came.
   bool run_one(Duration wait);
-  // Drops what waits, and whatever comes later.
-  void close();
+  bool run_text(Duration wait);  // of texts() only
 
  private:
-  mutable std::mutex mutex_;
+  class Lane final : public Executor {
+   public:
+    explicit Lane(JobQueue& queue) : queue_(queue) {}
+    // False: full, or closed.
+    bool post(Task task) override;
+    // Not for this executor: nobody may be there when the time has come.
+    std::unique_ptr<TimerHandle> post_after(Duration delay, Task task) override;
+    bool on_thread() const override { return queue_.runner_.load() == std::this_thread::get_id(); }
+
+    std::deque<Task> tasks;  // with the queue's lock
+
+   private:
+    JobQueue& queue_;
+  };
+  bool run_of(std::initializer_list<Lane*> lanes, Duration wait);
+
+  std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<Task> tasks_;
+  Lane texts_, training_;
   bool closed_ = false;
   std::atomic<std::thread::id> runner_{};  // while a task runs
 };

@@ -10,6 +10,8 @@ namespace {
 
 // A cancelled step ends within this time, when no job runs.
 constexpr Duration look_at_token = std::chrono::milliseconds(20);
+// Then the rounds are asked again whether this node may train.
+constexpr Duration longest_assistance = std::chrono::milliseconds(200);
 // Micro-batches of this node's text that wait for the driver: a driver that asks gets one at once.
 constexpr std::size_t texts_ahead = 8;
 
@@ -32,16 +34,17 @@ void PipelineTrainer::tell_ready() {
 
 std::optional<pipeline::MicroBatchText> PipelineTrainer::next_text() {
   std::lock_guard lock(mutex_);
-  if (texts_.empty()) return std::nullopt;
+  if (texts_.empty() || assisting_) return std::nullopt;
   pipeline::MicroBatchText text = std::move(texts_.front());
   texts_.pop_front();
   return text;
 }
 
-std::optional<Duration> PipelineTrainer::idle() const {
+std::optional<PipelineTrainer::Idle> PipelineTrainer::idle() const {
   std::lock_guard lock(mutex_);
   if (!part_) return std::nullopt;
-  return clock_.monotonic_now() - last_seen_;
+  const MonotonicTime now = clock_.monotonic_now();
+  return Idle{now - trained_, now - texted_};
 }
 
 // ---- the compute thread ----
@@ -59,15 +62,21 @@ void PipelineTrainer::attach(Model model) {
                                                     std::move(events));
   for (const compute::SlotId slot : compute::slots_of(model_->shape, model_->range))
     part.lane->set_step(slot, model_->steps_done);
+  part.anchor = std::make_shared<AnchorStage>(model_->make_text_stage);
+  part.text_lane = std::make_shared<pipeline::TextLane>([anchor = part.anchor] { return anchor->stage(); },
+                                                        model_->range, model_->shape);
   part.jobs = std::make_shared<JobQueue>();
+  generated_.set_jobs(part.jobs);
+  generated_.set_waiting([this] { note_texts(); });
   part.range = model_->range;
   part.shape = model_->shape;
   part.batch_tokens = model_->batch_tokens;
   part.sequences = model_->sequences;
   part.most_held = model_->most_held;
+  part.text_bytes = model_->text_bytes;
   std::lock_guard lock(mutex_);
   part_ = std::move(part);
-  last_seen_ = clock_.monotonic_now();
+  trained_ = texted_ = clock_.monotonic_now();
   tell_ready();
 }
 
@@ -77,14 +86,34 @@ void PipelineTrainer::detach() {
   stepped_.reset();
   std::lock_guard lock(mutex_);
   part_->jobs->close();
+  part_->anchor->release();
   part_.reset();
   texts_.clear();
   if (listener_.executor != nullptr) static_cast<void>(listener_.executor->post(listener_.gone));
 }
 
-void PipelineTrainer::note_rest() {
+void PipelineTrainer::set_assisting(bool assisting) {
   std::lock_guard lock(mutex_);
-  last_seen_ = clock_.monotonic_now();
+  if (std::exchange(assisting_, assisting) && !assisting && listener_.executor != nullptr)
+    static_cast<void>(listener_.executor->post(listener_.text));
+}
+
+void PipelineTrainer::note_training() {
+  std::lock_guard lock(mutex_);
+  trained_ = texted_ = clock_.monotonic_now();
+}
+
+void PipelineTrainer::note_texts() {
+  std::lock_guard lock(mutex_);
+  texted_ = clock_.monotonic_now();
+}
+
+void PipelineTrainer::rest() {
+  note_texts();
+  if (!model_) return;
+  const std::shared_ptr<JobQueue> jobs = part_->jobs;
+  while (jobs->run_text(Duration(0))) {
+  }
 }
 
 void PipelineTrainer::stepped(const pipeline::StageLane::Stepped& step, std::uint64_t targets,
@@ -106,7 +135,6 @@ void PipelineTrainer::stepped(const pipeline::StageLane::Stepped& step, std::uin
 Expected<void> PipelineTrainer::read_text(const CancelToken& cancel) {
   {
     std::lock_guard lock(mutex_);
-    last_seen_ = clock_.monotonic_now();
     if (texts_.size() >= texts_ahead) return {};
   }
   NS_ASSIGN_OR_RETURN(std::vector<pipeline::MicroBatchText> texts, model_->read_text(cancel));
@@ -121,11 +149,18 @@ Expected<train::InnerStep> PipelineTrainer::step(const CancelToken& cancel) {
   const MonotonicTime began = clock_.monotonic_now();
   const std::shared_ptr<JobQueue> jobs = part_->jobs;
   stepped_.reset();
+  const bool assists = [this] {
+    std::lock_guard lock(mutex_);
+    return assisting_;
+  }();
   Duration computed{};
   while (!stepped_) {
     if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "the step was cancelled");
-    NS_RETURN_IF_ERROR(read_text(cancel));
+    note_training();
     const MonotonicTime before = clock_.monotonic_now();
+    if (!assists) NS_RETURN_IF_ERROR(read_text(cancel));
+    if (assists && before - began > longest_assistance)
+      return make_error(ErrorCode::Timeout, "the others need no step now");
     if (jobs->run_one(look_at_token)) computed += clock_.monotonic_now() - before;
   }
   stepped_->seconds_forward_backward = to_seconds(computed);

@@ -2,7 +2,8 @@
 // The pipeline's executor takes micro-batches in and passes them on. The compute thread computes them while it is in step();
 // outside of it, jobs wait. So whatever the compute thread does between two steps, the weights change between two steps.
 //
-// The compute thread also reads this node's text for the driver, which has no thread of its own.
+// The compute thread also reads this node's text for the driver, which has no thread of its own, and generates texts
+// (pipeline_texts.h).
 //
 // Threads: stated at each group of methods. One lock, held for short times.
 #pragma once
@@ -17,9 +18,12 @@
 #include "core/base/cancel.h"
 #include "core/base/clock.h"
 #include "core/base/executor.h"
+#include "core/engine/anchor_stage.h"
 #include "core/engine/job_queue.h"
+#include "core/engine/pipeline_texts.h"
 #include "core/pipeline/driver.h"
 #include "core/pipeline/stage_lane.h"
+#include "core/pipeline/text_lane.h"
 #include "core/train/inner_loop.h"
 
 namespace neuroshard::engine {
@@ -27,12 +31,15 @@ namespace neuroshard::engine {
 // A model's part that is ready to be trained. Jobs that use the lane run only while the model is attached.
 struct PipelinePart {
   std::shared_ptr<pipeline::StageLane> lane;
+  std::shared_ptr<pipeline::TextLane> text_lane;
+  std::shared_ptr<AnchorStage> anchor;  // behind text_lane
   std::shared_ptr<JobQueue> jobs;
   compute::StageRange range;
   compute::ModelShape shape;
   std::uint64_t batch_tokens = 0;  // of a step
   std::uint32_t sequences = 1;     // of a micro-batch
   std::uint32_t most_held = 1;     // micro-batches whose activations the memory plan has room for
+  std::uint64_t text_bytes = 0;    // for texts, beside their weights; 0: there is no memory for texts
 };
 
 class PipelineTrainer final {
@@ -53,8 +60,14 @@ class PipelineTrainer final {
   void listen(Listener listener);
   // The next micro-batch of this node's text; nothing: the compute thread has read no further yet.
   std::optional<pipeline::MicroBatchText> next_text();
-  // How long ago the compute thread was last in step() or asked whether it may train; nothing: no model is attached.
-  std::optional<Duration> idle() const;
+  // How long ago the compute thread was last ready for jobs. Nothing: no model is attached.
+  struct Idle {
+    Duration training{};
+    Duration texts{};  // it computes them also while it rests for its rounds
+  };
+  std::optional<Idle> idle() const;
+  // Of this node.
+  PipelineTexts& texts() { return generated_; }
 
   // ---- The compute thread.
   // stage: of the part's range; it and whatever the rule refers to live until detach().
@@ -67,32 +80,41 @@ class PipelineTrainer final {
     std::uint64_t steps_done = 0;
     pipeline::StepRule rule = nullptr;
     std::function<void()> before_step = nullptr;  // weights and moments are still those of the step before
+    AnchorStage::Make make_text_stage = nullptr;
+    std::uint64_t text_bytes = 0;
     // A batch of this node's text, as micro-batches.
     std::function<Expected<std::vector<pipeline::MicroBatchText>>(const CancelToken&)> read_text = nullptr;
   };
   void attach(Model model);
   void detach();
-  // The node would train, and rests for its rounds.
-  void note_rest();
-  // Computes until the part has made a step. Errors: Cancelled: what was computed counts in the next call; those of
-  // read_text().
+  // The node would train, and rests for its rounds: computes the pieces of texts that wait.
+  void rest();
+  // This node's own text waits, and a step is made only if the others' text fills it.
+  void set_assisting(bool assisting);
+  // Computes until the part has made a step. Errors: Cancelled, and Timeout while it assists and the others need no step
+  // soon: what was computed counts in the next call; those of read_text().
   Expected<train::InnerStep> step(const CancelToken& cancel);
 
  private:
   void stepped(const pipeline::StageLane::Stepped& step, std::uint64_t targets, const pipeline::Sums& sums);
   Expected<void> read_text(const CancelToken& cancel);
   void tell_ready();  // with the lock
+  void note_texts();
+  void note_training();
 
   const Clock& clock_;
   mutable std::mutex mutex_;
   Listener listener_;
   std::optional<PipelinePart> part_;
   std::deque<pipeline::MicroBatchText> texts_;
-  MonotonicTime last_seen_{};
+  bool assisting_ = false;
+  MonotonicTime trained_{}, texted_{};  // ready for such jobs, last
 
   // Compute thread.
   std::optional<Model> model_;
   std::optional<train::InnerStep> stepped_;
+
+  PipelineTexts generated_;
 };
 
 }  // namespace neuroshard::engine

@@ -162,16 +162,22 @@ bool RoundTrainer::may_train() const {
   return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->may_train(); });
 }
 
+bool RoundTrainer::may_assist() const {
+  return !options_.parts.empty() &&
+         std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->may_assist(); });
+}
+
 Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
   if (model_ == nullptr) return Turn::Train;  // a model without rounds
   spare_memory_ = model_->spare_memory();
   const MonotonicTime begin = clock_.monotonic_now();
   bool waited = false;
+  Turn turn = Turn::Train;
   while (true) {
     FragmentTrainer* part = nullptr;
     {
       std::unique_lock lock(mutex_);
-      if (asked() == nullptr && !may_train() && !waited) {
+      if (asked() == nullptr && !may_train() && !may_assist() && !waited) {
         waited = true;
         changed_.wait_for(lock, options_.longest_rest,
                           [this] { return asked() != nullptr || may_train() || must_change(); });
@@ -180,7 +186,10 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
       if (must_change()) return Turn::OtherTokenizer;
       part = asked();
       if (part == nullptr) {
-        if (!may_train()) return Turn::Rest;
+        if (!may_train()) {
+          if (!may_assist()) return Turn::Rest;
+          turn = Turn::Assist;
+        }
         turned_ = clock_.monotonic_now();
         break;
       }
@@ -192,7 +201,7 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
   }
   no_room_.clear();
   set_schedule();
-  return Turn::Train;
+  return turn;
 }
 
 // The request stays, and is tried again: there may be room later.
@@ -234,6 +243,11 @@ void RoundTrainer::after_step(std::uint64_t tokens) {
 // A full queue drops the notification: the endpoints also poll.
 void RoundTrainer::tell_progress() {
   if (listener_.executor != nullptr) static_cast<void>(listener_.executor->post(listener_.progressed));
+}
+
+std::optional<RoundTrainer::Newest> RoundTrainer::newest(std::size_t fragment) const {
+  const std::lock_guard lock(mutex_);
+  return parts_[fragment]->newest();
 }
 
 RoundTrainer::View RoundTrainer::view() const {

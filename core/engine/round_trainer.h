@@ -5,7 +5,8 @@
 // if the result is still missing after H more steps.
 //
 // Where the members hold parts of the model, the model here is this node's part, one row of several
-// (config/model_part.h).
+// (config/model_part.h). The others need it for their steps. So instead of resting for a result it assists: its weights
+// step as often as the others need.
 //
 // Where the model is synchronised in fragments (rounds/fragments.h), each row has a learner of its own: every
 // step trains all fragments, and runs only when none of them has to rest.
@@ -89,7 +90,8 @@ class RoundTrainer final {
   // InvalidArgument: it has fewer values than fragments. Other errors: those of reading its weights.
   Expected<void> attach(RoundModel& model);
   void detach();
-  enum class Turn : std::uint8_t { Train, Rest, OtherTokenizer };
+  // Assist: a step may be made for others, and none of this node's own accord.
+  enum class Turn : std::uint8_t { Train, Assist, Rest, OtherTokenizer };
   // Handles the endpoints' requests. With nothing to train it waits up to longest_rest, then returns Rest if
   // there is still nothing. OtherTokenizer: nothing is trained before a model with wanted_tokenizer() is attached.
   // Errors: those of reading or writing the weights.
@@ -98,6 +100,12 @@ class RoundTrainer final {
   void after_step(std::uint64_t tokens);
 
   // ---- Any thread.
+  // The newest round that a fragment's learner was given, and its anchor; nothing: none yet.
+  struct Newest {
+    std::uint64_t round = 0;
+    rounds::Anchor anchor;
+  };
+  std::optional<Newest> newest(std::size_t fragment = 0) const;
   std::uint32_t inner_steps() const { return options_.inner_steps; }
   struct View {
     rounds::TrainedWork work;  // in this round, of the fragment with the most steps
@@ -112,6 +120,7 @@ class RoundTrainer final {
   class FragmentTrainer;  // detail/fragment_trainer.h
 
   bool may_train() const;          // with the lock
+  bool may_assist() const;         // with the lock
   bool must_change() const;        // with the lock; the tokenizer
   FragmentTrainer* asked() const;  // with the lock; the first with a request
   RoundFacts facts_of(const RoundModel& model) const;

@@ -36,7 +36,7 @@ std::size_t TextBatch::kept() const {
 }
 
 void TextBatch::close(Seat& seat) {
-  if (seat.session != 0 && session_ != nullptr) session_->stage().close_session(seat.session);
+  if (seat.session != 0 && session_ != nullptr) session_->text_model().close_session(seat.session);
   seat.session = 0;
   seat.read = 0;
 }
@@ -81,16 +81,16 @@ void TextBatch::fail(const Error& error, const Hooks& hooks) {
   for (Seat* seat : seats()) leave(*seat, error);
 }
 
-void TextBatch::drop_windows(compute::Stage& stage) {
+void TextBatch::drop_windows(TextModel& model) {
   for (const auto& seat : seats_) {
-    if (seat->session != 0) stage.close_session(seat->session);
+    if (seat->session != 0) model.close_session(seat->session);
     seat->session = 0;
     seat->read = 0;
   }
 }
 
 void TextBatch::begin_turn(TrainingSession& session, std::uint64_t weights) {
-  if (weights != weights_) drop_windows(session.stage());
+  if (weights != weights_) drop_windows(session.text_model());
   weights_ = weights;
   session_ = &session;
   most_windows_ = windows_in_memory(session.info().shape);
@@ -144,14 +144,13 @@ bool TextBatch::start_window(Seat& seat) {
     seat.window.assign(tokens.end() - static_cast<std::ptrdiff_t>(count), tokens.end());
   }
   seat.logits.resize(shape.vocab);
-  const compute::Status status = session_->stage().open_session(next_session_, shape.sequence);
-  if (status.ok()) {
+  const Expected<void> opened = session_->text_model().open_session(next_session_, shape.sequence);
+  if (opened.ok()) {
     seat.session = next_session_++;
     return true;
   }
-  const Error error = compute::to_error(status);
-  if (error.code == ErrorCode::Exhausted && open_windows() > 0) return false;
-  leave(seat, error);
+  if (opened.error().code == ErrorCode::Exhausted && open_windows() > 0) return false;
+  leave(seat, opened);
   return true;
 }
 
@@ -215,15 +214,26 @@ void TextBatch::decode() {
     parts.push_back(next_part(*seat, 1));
   }
   if (parts.empty()) return;
-  const compute::Status status =
-      session_->stage().extend_sessions(static_cast<std::uint32_t>(parts.size()), parts.data());
-  if (status.ok()) {
+  const Expected<void> extended =
+      session_->text_model().extend_sessions(static_cast<std::uint32_t>(parts.size()), parts.data());
+  if (extended.ok()) {
     for (Seat* seat : readers) note_read(*seat, 1);
     return;
   }
-  const Error error = compute::to_error(status);
-  if (error.code == ErrorCode::Exhausted) return give_up_memory(error);
-  for (Seat* seat : readers) leave(*seat, error);
+  if (goes_on_after(extended.error())) return;
+  for (Seat* seat : readers) leave(*seat, extended);
+}
+
+// The texts stay, and read their windows again.
+bool TextBatch::goes_on_after(const Error& error) {
+  if (error.code == ErrorCode::Exhausted) {
+    give_up_memory(error);
+    return true;
+  }
+  if (error.code != ErrorCode::Cancelled) return false;
+  drop_windows(session_->text_model());
+  progress_ = true;
+  return true;
 }
 
 // The text that came last waits until another has left, so that the others can go on.
@@ -243,8 +253,7 @@ void TextBatch::read_piece() {
     Seat& seat = *seats_[next_reader_];
     if (seat.session == 0 || seat.unread() < 2) continue;
     const Expected<void> read = read_piece(seat);
-    if (read.ok()) return;
-    if (read.error().code == ErrorCode::Exhausted) return give_up_memory(read.error());
+    if (read.ok() || goes_on_after(read.error())) return;
     return leave(seat, read);
   }
 }
@@ -255,8 +264,7 @@ Expected<void> TextBatch::read_piece(Seat& seat) {
   TextWriter::PromptScores scores =
       seat.text->wanted_scores(seat.read, n, session_->tokenizer().vocab_size());
   if (!scores.targets.empty()) part.scores = scores.view();
-  const compute::Status status = session_->stage().extend_sessions(1, &part);
-  if (!status.ok()) return compute::to_error(status);
+  NS_RETURN_IF_ERROR(session_->text_model().extend_sessions(1, &part));
   note_read(seat, n);
   if (!scores.targets.empty()) {
     seat.text->echo_scores(scores, session_->tokenizer());

@@ -57,16 +57,16 @@ class TextBatch {
   // One turn, after the session's prepare() in either mode. weights: a number that changes with the weights of the
   // session; windows are kept for the next turn with the same one until drop_windows().
   void write(TrainingSession& session, std::uint64_t weights, const Hooks& hooks);
-  // Frees the caches; the windows are read again in the next turn. The stage may be another than before.
-  void drop_windows(compute::Stage& stage);
+  // Frees the caches; the windows are read again in the next turn. The model may be another than before.
+  void drop_windows(TextModel& model);
 
  private:
-  // A text, its window, and the window's keys and values in the stage.
+  // A text, its window, and the window's keys and values in the model.
   struct Seat {
     std::shared_ptr<TextWriter> text;
     std::vector<std::int32_t> window{};
     std::size_t read = 0;         // tokens of the window that the cache holds
-    std::uint64_t session = 0;    // of the stage; 0 = no cache
+    std::uint64_t session = 0;    // of the model; 0 = no cache
     std::vector<float> logits{};  // after the last token, once all are read
     std::vector<float> hidden{};  // of the part that is read, where the text wants it
     std::size_t unread() const { return window.size() - read; }
@@ -86,6 +86,7 @@ class TextBatch {
   compute::SessionPart next_part(Seat& seat, std::size_t n) const;
   static void note_read(Seat& seat, std::size_t n);
   void give_up_memory(const Error& error);
+  bool goes_on_after(const Error& error);
   void close(Seat& seat);
   std::size_t kept() const;
   std::size_t open_windows() const;

@@ -32,6 +32,7 @@
 #include "core/data/tokenizer.h"
 #include "core/engine/pipeline_trainer.h"
 #include "core/engine/round_model.h"
+#include "core/engine/text_model.h"
 #include "core/engine/training_history.h"
 #include "core/storage/disk_budget.h"
 #include "core/storage/file_env.h"
@@ -196,8 +197,10 @@ class TrainingSession {
   virtual std::uint64_t steps_done() const = 0;
   // After prepare().
   virtual const SessionInfo& info() const = 0;
-  // For generation between steps, on this thread. Owned by the session.
+  // Owned by the session. Between steps, on this thread.
   virtual compute::Stage& stage() = 0;
+  // For generation. Owned by the session, or by its pipeline.
+  virtual TextModel& text_model() = 0;
   virtual const data::Tokenizer& tokenizer() const = 0;
   // The training text; null: unknown.
   virtual const data::Dataset* dataset() const { return nullptr; }

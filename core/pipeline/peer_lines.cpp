@@ -22,9 +22,9 @@ void PeerLines::open(const net::NodeId& peer, Opened done) {
   (void)executor_.post([this, peer, life = lifetime_.token(), done = std::move(done)] {
     if (!life.alive()) return;
     if (peer != own_) return done(make_error(ErrorCode::NotFound, "no address of that node is known"));
-    if (stage_ == nullptr) return done(make_error(ErrorCode::Unavailable, "this node has no stage"));
+    if (own_sessions_ == nullptr) return done(make_error(ErrorCode::Unavailable, "this node has no stage"));
     auto [here, there] = net::make_local_stream(executor_);
-    stage_->take(own_, std::move(there));
+    own_sessions_->take(own_, std::move(there));
     done(std::move(here));
   });
 }

@@ -1,4 +1,4 @@
-// Lines over the node's connections to its peers. A line to the node itself leads to its own stage.
+// Lines over the node's connections to its peers. A line to the node itself leads to its own sessions.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 #include "core/base/lifetime.h"
 #include "core/net/peer_pool.h"
-#include "core/pipeline/stage_worker.h"
+#include "core/pipeline/session_table.h"
 
 namespace neuroshard::pipeline {
 
@@ -19,8 +19,8 @@ class PeerLines final : public Lines {
   // pool and executor outlive it.  Threads: the executor's.
   PeerLines(net::PeerPool& pool, Executor& executor, const net::NodeId& own, FindContact find);
 
-  // Null: this node has no stage. It outlives the lines, or is withdrawn.
-  void set_own_stage(StageWorker* stage) { stage_ = stage; }
+  // Null: this node has no stage. The table outlives the lines, or is withdrawn.
+  void set_own_sessions(SessionTable* table) { own_sessions_ = table; }
   void open(const net::NodeId& peer, Opened done) override;
 
  private:
@@ -28,7 +28,7 @@ class PeerLines final : public Lines {
   Executor& executor_;
   const net::NodeId own_;
   const FindContact find_;
-  StageWorker* stage_ = nullptr;
+  SessionTable* own_sessions_ = nullptr;
   Lifetime lifetime_;
 };
 

@@ -10,7 +10,7 @@ namespace neuroshard::pipeline {
 namespace {
 
 constexpr Duration sweep_interval = std::chrono::seconds(1);
-constexpr Duration first_refusal = std::chrono::minutes(5), longest_refusal = std::chrono::hours(24);
+constexpr Duration first_refusal = std::chrono::seconds(30), longest_refusal = std::chrono::hours(24);
 constexpr std::size_t most_refused = 1024;  // drivers
 
 Error refusal(ErrorCode code, std::string text) {
@@ -19,8 +19,8 @@ Error refusal(ErrorCode code, std::string text) {
 
 }  // namespace
 
-SessionTable::SessionTable(const Surroundings& surroundings, SessionRules rules)
-    : around_(surroundings), rules_(std::move(rules)) {
+SessionTable::SessionTable(const Surroundings& surroundings, TableOptions options)
+    : around_(surroundings), options_(std::move(options)) {
   sweep_timer_ = around_.executor.post_after(sweep_interval, [this] { sweep(); });
 }
 
@@ -30,11 +30,20 @@ SessionTable::~SessionTable() {
   earlier_.clear();
 }
 
+void SessionTable::serve(SessionKind kind, SessionRules rules) {
+  rules_[kind] = std::move(rules);
+}
+
+void SessionTable::withdraw(SessionKind kind) {
+  refuse_all(kind, refusal(ErrorCode::Unavailable, "this stage is closed"));
+  std::erase_if(closing_, [&](const auto& session) { return session->route().kind == kind; });
+  rules_.erase(kind);
+}
+
 void SessionTable::take(const net::NodeId& from, std::shared_ptr<net::PeerStream> stream) {
-  if (paused_) return stream->break_off(*paused_);
   const auto newcomers = std::count_if(earlier_.begin(), earlier_.end(),
                                        [](const Earlier& earlier) { return earlier.session == nullptr; });
-  if (static_cast<std::size_t>(newcomers) >= rules_.limits.newcomers)
+  if (static_cast<std::size_t>(newcomers) >= options_.newcomers)
     return stream->break_off(
         refusal(ErrorCode::Exhausted, "this stage has no place for more streams; try later"));
   const EarlierPtr earlier = earlier_.insert(earlier_.end(), Earlier{from, nullptr, nullptr});
@@ -65,15 +74,16 @@ Expected<std::size_t> SessionTable::admit(const Earlier& earlier, ByteSpan heade
 // The signature comes last: it is the only expensive check.
 Expected<void> SessionTable::admit_route(const Earlier& earlier, const Route& route) const {
   NS_RETURN_IF_ERROR(check_route(route, around_.shape));
-  if (route.kind != rules_.kind)
+  if (!rules_.contains(route.kind))
     return refusal(ErrorCode::Unsupported, "this stage serves another kind of session");
+  if (const auto paused = paused_.find(route.kind); paused != paused_.end()) return paused->second;
   const auto position = route.position_of(around_.own);
   if (!position) return refusal(ErrorCode::InvalidArgument, "the route does not name this node");
   const StageRange& asked = route.hops[*position].range;
-  if (!(asked == rules_.range))
+  if (!(asked == options_.range))
     return refusal(ErrorCode::Unavailable,
                    fmt::format("this node does not hold that: it holds {}, and was asked for {}",
-                               to_text(rules_.range), to_text(asked)));
+                               to_text(options_.range), to_text(asked)));
   const net::NodeId before = *position == 0 ? crypto::node_id(route.driver) : route.hops[*position - 1].node;
   if (before != earlier.from)
     return refusal(ErrorCode::Denied, "another node is before this one on the route");
@@ -83,7 +93,7 @@ Expected<void> SessionTable::admit_route(const Earlier& earlier, const Route& ro
   if (found != sessions_.end() && found->second->route() == route) return {};
   NS_RETURN_IF_ERROR(found == sessions_.end() ? admit_new(route)
                                               : admit_change(found->second->route(), route));
-  if (!signature_holds(route, rules_.network))
+  if (!signature_holds(route, options_.network))
     return refusal(ErrorCode::Denied, "the driver's signature of the route does not hold");
   return {};
 }
@@ -92,22 +102,30 @@ Expected<void> SessionTable::admit_new(const Route& route) const {
   const auto refused = refused_.find(route.driver);
   if (refused != refused_.end() && around_.clock.monotonic_now() < refused->second.until)
     return refusal(ErrorCode::Denied, "earlier sessions of this driver held the stage up; try later");
-  if (rules_.admit) NS_RETURN_IF_ERROR(rules_.admit(route));
-  std::uint64_t bytes = rules_.bytes_of(route);
-  std::size_t of_driver = 0;
+  const SessionRules& rules = rules_.at(route.kind);
+  if (rules.admit) NS_RETURN_IF_ERROR(rules.admit(route));
+  return admit_size(rules, route);
+}
+
+Expected<void> SessionTable::admit_size(const SessionRules& rules, const Route& route) const {
+  std::uint64_t bytes = rules.bytes_of(route);
+  std::size_t sessions = 0, of_driver = 0;
   for (const auto& [id, session] : sessions_) {
-    bytes += rules_.bytes_of(session->route());
+    if (session->route().kind != route.kind) continue;
+    ++sessions;
+    bytes += rules.bytes_of(session->route());
     if (session->route().driver == route.driver) ++of_driver;
   }
-  if (of_driver >= rules_.limits.of_one_driver)
+  if (of_driver >= rules.limits.of_one_driver)
     return refusal(ErrorCode::Exhausted, "this driver has too many sessions at this stage");
-  if (sessions_.size() >= rules_.limits.sessions || bytes > rules_.limits.bytes)
+  if (sessions >= rules.limits.sessions || bytes > rules.limits.bytes)
     return refusal(ErrorCode::Exhausted, "this stage has no place for another session");
   return {};
 }
 
 Expected<void> SessionTable::admit_change(const Route& now, const Route& route) const {
   if (now.driver != route.driver) return refusal(ErrorCode::Denied, "the session belongs to another driver");
+  if (now.kind != route.kind) return refusal(ErrorCode::InvalidArgument, "a session keeps its kind");
   if (route.revision <= now.revision)
     return refusal(ErrorCode::InvalidArgument, "the route was replaced by a newer one");
   if (route.sequences != now.sequences || route.length != now.length || route.window != now.window ||
@@ -132,7 +150,7 @@ void SessionTable::received(EarlierPtr earlier, ByteSpan header, Bytes payload) 
 void SessionTable::follow(EarlierPtr earlier, const Route& route) {
   auto& session = sessions_[route.session];
   if (session == nullptr)
-    session = rules_.make(route, *route.position_of(around_.own));
+    session = rules_.at(route.kind).make(route, *route.position_of(around_.own));
   else if (!(session->route() == route))
     session->follow(route);
   if (earlier->session == session.get()) return;
@@ -161,9 +179,10 @@ SessionTable::EarlierPtr SessionTable::stream_of(const HopSession* session) {
                       [&](const Earlier& earlier) { return earlier.session == session; });
 }
 
-HopSession* SessionTable::find(const SessionId& id) {
+HopSession* SessionTable::find(SessionKind kind, const SessionId& id) {
   const auto found = sessions_.find(id);
-  return found == sessions_.end() ? nullptr : found->second.get();
+  if (found == sessions_.end() || found->second->route().kind != kind) return nullptr;
+  return found->second.get();
 }
 
 void SessionTable::refuse(const SessionId& id, const Error& reason) {
@@ -179,17 +198,26 @@ void SessionTable::refuse(const SessionId& id, const Error& reason) {
 }
 
 void SessionTable::refuse_driver(const SessionId& id, const Error& reason) {
-  if (const HopSession* const session = find(id)) {
+  if (const auto found = sessions_.find(id); found != sessions_.end()) {
     if (refused_.size() >= most_refused) refused_.clear();
-    Refused& refused = refused_[session->route().driver];
+    Refused& refused = refused_[found->second->route().driver];
     refused.length = std::clamp<Duration>(2 * refused.length, first_refusal, longest_refusal);
     refused.until = around_.clock.monotonic_now() + refused.length;
   }
   refuse(id, reason);
 }
 
-void SessionTable::refuse_all(const Error& reason) {
-  while (!sessions_.empty()) refuse(SessionId(sessions_.begin()->first), reason);
+void SessionTable::refuse_all(SessionKind kind, const Error& reason) {
+  std::vector<SessionId> all;
+  for (const auto& [id, session] : sessions_)
+    if (session->route().kind == kind) all.push_back(id);
+  for (const SessionId& id : all) refuse(id, reason);
+}
+
+std::size_t SessionTable::size(SessionKind kind) const {
+  return static_cast<std::size_t>(std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
+    return entry.second->route().kind == kind;
+  }));
 }
 
 void SessionTable::remove(const SessionId& id) {
@@ -207,7 +235,7 @@ void SessionTable::sweep() {
   std::erase_if(closing_, [&](const auto& session) { return now - session->detached_at() > sweep_interval; });
   std::vector<SessionId> missing;
   for (const auto& [id, session] : sessions_)
-    if (!session->attached() && now - session->detached_at() > rules_.limits.earlier_hop_missing)
+    if (!session->attached() && now - session->detached_at() > options_.earlier_hop_missing)
       missing.push_back(id);
   for (const SessionId& id : missing) {
     sessions_[id]->close(0);
@@ -216,17 +244,9 @@ void SessionTable::sweep() {
   sweep_timer_ = around_.executor.post_after(sweep_interval, [this] { sweep(); });
 }
 
-void SessionTable::pause(const Error& reason) {
-  paused_ = reason;
-  for (auto earlier = earlier_.begin(); earlier != earlier_.end();) {
-    if (earlier->session != nullptr) {
-      ++earlier;
-      continue;
-    }
-    earlier->frames->break_off(reason);
-    earlier = earlier_.erase(earlier);
-  }
-  refuse_all(reason);
+void SessionTable::pause(SessionKind kind, const Error& reason) {
+  paused_.insert_or_assign(kind, reason);
+  refuse_all(kind, reason);
 }
 
 }  // namespace neuroshard::pipeline

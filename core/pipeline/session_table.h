@@ -1,6 +1,7 @@
-// The streams that other nodes open to a stage, and the sessions that they belong to.
+// The streams that other nodes open to a stage, and the sessions that they belong to. A host for each kind of session
+// (stage_worker.h, text_stage.h) says what is done in them.
 //
-// A stage that pauses breaks its streams off; drivers then lead their sessions around it. A session whose earlier hop
+// A stage that pauses breaks off the streams of its sessions; drivers then lead them around it. A session whose earlier hop
 // is gone waits for another one. Without its driver it ends.
 //
 // Bad input: a stream of a stranger, a route that is wrong or leads elsewhere, a message that is out of order or too
@@ -20,16 +21,19 @@ namespace neuroshard::pipeline {
 struct SessionLimits {
   std::size_t sessions = 32;
   std::size_t of_one_driver = 8;
-  std::size_t newcomers = 64;      // streams that have not named their session
   std::uint64_t bytes = 1u << 30;  // of all sessions, as bytes_of() counts
+};
+
+struct TableOptions {
+  StageRange range;            // that this node holds
+  Bytes network;               // for the signatures of routes
+  std::size_t newcomers = 64;  // streams that have not named their session
   Duration earlier_hop_missing = std::chrono::seconds(15);
 };
 
+// Of the sessions of one kind.
 struct SessionRules {
-  SessionKind kind = SessionKind::Training;
-  StageRange range;  // that this node holds
   SessionLimits limits;
-  Bytes network;  // for the signatures of routes
   // Whether the driver may use the stage for such a session, before its signature is checked; null: every one. The
   // error's message travels to it.
   std::function<Expected<void>(const Route& route)> admit;
@@ -41,25 +45,29 @@ struct SessionRules {
 
 class SessionTable {
  public:
-  // All surroundings, and what the rules refer to, outlive the table.
-  SessionTable(const Surroundings& surroundings, SessionRules rules);
+  // All surroundings outlive the table.
+  SessionTable(const Surroundings& surroundings, TableOptions options);
   ~SessionTable();
   SessionTable(const SessionTable&) = delete;
   SessionTable& operator=(const SessionTable&) = delete;
 
-  // A stream that another node opened.
-  void take(const net::NodeId& from, std::shared_ptr<net::PeerStream> stream);
-  // The reason travels to the drivers. New streams hear it until resume().
-  void pause(const Error& reason);
-  void resume() { paused_.reset(); }
-  bool paused() const { return paused_.has_value(); }
+  // Lets sessions of this kind in, until withdraw(). The rules' callbacks stay valid until then.
+  void serve(SessionKind kind, SessionRules rules);
+  void withdraw(SessionKind kind);
 
-  HopSession* find(const SessionId& id);  // null: it is over
+  // A stream of method PipelineSession that another node opened.
+  void take(const net::NodeId& from, std::shared_ptr<net::PeerStream> stream);
+  // Sessions of the kind end. The reason travels to their drivers, and to those of new ones until resume().
+  void pause(SessionKind kind, const Error& reason);
+  void resume(SessionKind kind) { paused_.erase(kind); }
+  bool paused(SessionKind kind) const { return paused_.contains(kind); }
+
+  HopSession* find(SessionKind kind, const SessionId& id);  // null: it is over
   void refuse(const SessionId& id, const Error& reason);
   // And its driver's new sessions for a time, which doubles each time: it has cost the stage more than work.
   void refuse_driver(const SessionId& id, const Error& reason);
-  void refuse_all(const Error& reason);
-  std::size_t size() const { return sessions_.size(); }
+  void refuse_all(SessionKind kind, const Error& reason);
+  std::size_t size(SessionKind kind) const;
 
  private:
   struct Earlier {  // the stream of a hop before
@@ -73,6 +81,7 @@ class SessionTable {
   Expected<void> admit_route(const Earlier& earlier, const Route& route) const;
   Expected<void> admit_change(const Route& now, const Route& route) const;
   Expected<void> admit_new(const Route& route) const;
+  Expected<void> admit_size(const SessionRules& rules, const Route& route) const;
   void received(EarlierPtr earlier, ByteSpan header, Bytes payload);
   void follow(EarlierPtr earlier, const Route& route);
   void ended(EarlierPtr earlier);
@@ -81,7 +90,8 @@ class SessionTable {
   void sweep();
 
   const Surroundings around_;
-  const SessionRules rules_;
+  const TableOptions options_;
+  std::map<SessionKind, SessionRules> rules_;
   std::map<SessionId, std::unique_ptr<HopSession>> sessions_;
   std::list<std::unique_ptr<HopSession>> closing_;  // their word to the hop behind is still on its way
   std::list<Earlier> earlier_;
@@ -90,7 +100,7 @@ class SessionTable {
     Duration length{};
   };
   std::map<crypto::PublicKey, Refused> refused_;  // drivers
-  std::optional<Error> paused_;
+  std::map<SessionKind, Error> paused_;
   std::unique_ptr<TimerHandle> sweep_timer_;
 };
 

@@ -40,6 +40,8 @@ class StageLane {
   StageLane(compute::Stage& stage, const StageRange& range, const compute::ModelShape& shape, StepRule rule,
             Events events = {});
 
+  const StageRange& range() const { return range_; }  // any thread
+
   struct Passed {
     Sums sums;  // of this stage
     Bytes

@@ -11,27 +11,26 @@ constexpr std::size_t payloads_a_micro_batch = 3;  // what arrived, what was pas
 
 }  // namespace
 
-StageWorker::StageWorker(const Surroundings& surroundings, Executor& compute, std::shared_ptr<StageLane> lane,
-                         StageOptions options)
+StageWorker::StageWorker(const Surroundings& surroundings, SessionTable& table, Executor& compute,
+                         std::shared_ptr<StageLane> lane, StageOptions options)
     : around_(surroundings),
+      table_(table),
       compute_(compute),
       lane_(std::move(lane)),
       options_(std::move(options)),
-      schedule_(options_.schedule),
-      table_(surroundings, rules()) {
+      schedule_(options_.schedule) {
+  table_.serve(SessionKind::Training, rules());
   timer_ = around_.executor.post_after(patience_interval, [this] { end_what_stands_still(); });
 }
 
 StageWorker::~StageWorker() {
   lifetime_.end();
+  table_.withdraw(SessionKind::Training);
 }
 
 SessionRules StageWorker::rules() {
   SessionRules rules;
-  rules.kind = SessionKind::Training;
-  rules.range = options_.range;
   rules.limits = options_.sessions;
-  rules.network = options_.network;
   rules.admit = options_.admit;
   rules.bytes_of = [hidden = around_.shape.hidden](const Route& route) {
     const std::size_t tokens = route.tokens();
@@ -59,16 +58,7 @@ void StageWorker::end_what_stands_still() {
 }
 
 StageSession* StageWorker::session(const Place& place) {
-  return static_cast<StageSession*>(table_.find(place.session));
-}
-
-void StageWorker::pause(const Error& reason) {
-  table_.pause(reason);
-}
-
-void StageWorker::resume() {
-  table_.resume();
-  pump();
+  return static_cast<StageSession*>(table_.find(SessionKind::Training, place.session));
 }
 
 // ---- micro-batches
@@ -118,7 +108,7 @@ void StageWorker::drop(std::uint64_t id) {
 // ---- jobs
 
 void StageWorker::pump() {
-  if (running_ || table_.paused() || !lifetime_.token().alive()) return;
+  if (running_ || table_.paused(SessionKind::Training) || !lifetime_.token().alive()) return;
   const auto job = schedule_.next();
   if (!job) return;
   running_ = job;
@@ -188,14 +178,14 @@ void StageWorker::run_forward(const Job& job, const Place& place) {
 void StageWorker::forward_ended(const Job& job, const Place& place, Expected<StageLane::Passed>& passed) {
   if (!passed.ok()) return fail(job, place, passed.error());
   const bool wanted = finish(job);
-  if (options_.range.head) {
+  if (lane_->range().head) {
     schedule_.gradient_arrived(job.id);
     schedule_.done({JobKind::Backward, job.id});
     counts(job, place, passed->sums);
   } else if (!wanted) {
     return drop(job.id);
   }
-  if (!options_.range.head) under_way_since_[job.id] = around_.clock.monotonic_now();
+  if (!lane_->range().head) under_way_since_[job.id] = around_.clock.monotonic_now();
   if (wanted) session(place)->forward_done(place.index, passed->sums, std::move(passed->output));
 }
 
@@ -252,7 +242,7 @@ void StageWorker::run_step(const Job& job) {
 
 // The gradients are incomplete: what counts towards the step is lost, and so is all that is under way.
 void StageWorker::lose_step(const Error& error) {
-  table_.refuse_all(error);
+  table_.refuse_all(SessionKind::Training, error);
   schedule_ = StageSchedule(options_.schedule);
   counted_sums_ = {};
   places_.clear();

@@ -22,11 +22,9 @@
 namespace neuroshard::pipeline {
 
 struct StageOptions {
-  StageRange range;
   StageSchedule::Limits schedule;
   SessionLimits sessions;
   Duration patience = std::chrono::seconds(60);   // for a micro-batch to come back from the later stages
-  Bytes network;                                  // as of SessionRules
   decltype(SessionRules::admit) admit = nullptr;  // as of SessionRules
   // After each step of the slots; null: nobody listens.
   std::function<void(const StageLane::Stepped&, const StageSchedule::Counted&)> stepped = nullptr;
@@ -36,21 +34,13 @@ struct StageOptions {
 
 class StageWorker final : private SessionHost {
  public:
-  // lane: used on `compute` only; it and all surroundings outlive the worker, and a job may run on when it ends.
-  StageWorker(const Surroundings& surroundings, Executor& compute, std::shared_ptr<StageLane> lane,
-              StageOptions options);
+  // lane: used on `compute` only; it, the table and all surroundings outlive the worker, and a job may run on when it
+  // ends.
+  StageWorker(const Surroundings& surroundings, SessionTable& table, Executor& compute,
+              std::shared_ptr<StageLane> lane, StageOptions options);
   ~StageWorker() override;
 
-  // A stream of method PipelineSession that another node opened.
-  void take(const net::NodeId& from, std::shared_ptr<net::PeerStream> stream) {
-    table_.take(from, std::move(stream));
-  }
-  // The owner wants its machine: the reason travels to the drivers. A job under way ends.
-  void pause(const Error& reason);
-  void resume();
-  bool paused() const { return table_.paused(); }
-
-  std::size_t sessions() const { return table_.size(); }
+  std::size_t sessions() const { return table_.size(SessionKind::Training); }
   const StageSchedule& schedule() const { return schedule_; }
   std::uint64_t steps() const { return steps_; }
   std::uint64_t lost_micro_batches() const { return lost_; }  // that were let in and will not count
@@ -86,6 +76,7 @@ class StageWorker final : private SessionHost {
   void lose_step(const Error& error);
 
   const Surroundings around_;
+  SessionTable& table_;
   Executor& compute_;
   const std::shared_ptr<StageLane> lane_;
   const StageOptions options_;
@@ -99,7 +90,6 @@ class StageWorker final : private SessionHost {
   bool running_dropped_ = false;
   std::unique_ptr<TimerHandle> timer_;
   Lifetime lifetime_;
-  SessionTable table_;  // last: its sessions speak to this when they end
 };
 
 }  // namespace neuroshard::pipeline

@@ -1,21 +1,24 @@
 #include "core/pipeline/text_lane.h"
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "core/compute/module.h"
 
 namespace neuroshard::pipeline {
 
-TextLane::TextLane(compute::Stage& stage, const StageRange& range, const compute::ModelShape& shape)
-    : stage_(stage), range_(range), hidden_(shape.hidden), vocab_(shape.vocab) {}
+TextLane::TextLane(FindStage stage, const StageRange& range, const compute::ModelShape& shape)
+    : find_stage_(std::move(stage)), range_(range), hidden_(shape.hidden), vocab_(shape.vocab) {}
 
 Expected<Bytes> TextLane::extend(std::uint64_t session, std::uint32_t positions, WireFormat wire, bool logits,
                                  ByteSpan payload, std::uint32_t capacity) {
-  if (!open_.contains(session)) {
-    const compute::Status opened = stage_.open_session(session, capacity);
+  auto open = open_.find(session);
+  if (open == open_.end()) {
+    NS_ASSIGN_OR_RETURN(compute::Stage * stage, find_stage_());
+    const compute::Status opened = stage->open_session(session, capacity);
     if (!opened.ok()) return compute::to_error(opened);
-    open_.insert(session);
+    open = open_.emplace(session, stage).first;
   }
   std::vector<std::int32_t> tokens;
   std::vector<float> input, output(range_.head ? (logits ? vocab_ : 0) : positions * hidden_);
@@ -33,7 +36,7 @@ Expected<Bytes> TextLane::extend(std::uint64_t session, std::uint32_t positions,
   }
   if (!range_.head) part.output = output.data();
   if (range_.head && logits) part.logits = output.data();
-  const compute::Status extended = stage_.extend_sessions(1, &part);
+  const compute::Status extended = open->second->extend_sessions(1, &part);
   if (!extended.ok()) return compute::to_error(extended);
   Bytes bytes;
   const WireFormat format = range_.head ? WireFormat::Fp32 : wire;
@@ -44,7 +47,8 @@ Expected<Bytes> TextLane::extend(std::uint64_t session, std::uint32_t positions,
 }
 
 void TextLane::close(std::uint64_t session) {
-  if (open_.erase(session) != 0) stage_.close_session(session);
+  const auto open = open_.extract(session);
+  if (!open.empty()) open.mapped()->close_session(session);
 }
 
 }  // namespace neuroshard::pipeline

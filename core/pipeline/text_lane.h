@@ -1,11 +1,12 @@
 // The computation of texts at a stage, on the compute thread: bytes of the wire in, bytes of the wire out.
 //
 // Errors: what the stage reports; Corrupt: values that are not finite.  Threads: made and destroyed anywhere; all else
-// on the compute thread, one at a time.
+// on the compute thread, one at a time, unless a comment says otherwise.
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <functional>
+#include <map>
 
 #include "core/base/bytes.h"
 #include "core/base/expected.h"
@@ -16,8 +17,12 @@ namespace neuroshard::pipeline {
 
 class TextLane {
  public:
-  // stage: of `range`; outlives the lane. Nobody else uses its sessions.
-  TextLane(compute::Stage& stage, const StageRange& range, const compute::ModelShape& shape);
+  // The stage of `range`, whose weights may have been loaded for this call. Asked when a session opens; the stage lives
+  // until that session is closed. Nobody else uses its sessions.
+  using FindStage = std::function<Expected<compute::Stage*>()>;
+  TextLane(FindStage stage, const StageRange& range, const compute::ModelShape& shape);
+
+  const StageRange& range() const { return range_; }  // any thread
 
   // Appends a piece, and opens the session with its first one. Rows for the next stage; with the head the logits of the
   // last position, nothing if they are not wanted.
@@ -26,10 +31,10 @@ class TextLane {
   void close(std::uint64_t session);
 
  private:
-  compute::Stage& stage_;
+  const FindStage find_stage_;
   const StageRange range_;
   const std::size_t hidden_, vocab_;
-  std::set<std::uint64_t> open_;
+  std::map<std::uint64_t, compute::Stage*> open_;  // by session
 };
 
 }  // namespace neuroshard::pipeline

@@ -4,26 +4,26 @@
 
 namespace neuroshard::pipeline {
 
-TextStage::TextStage(const Surroundings& surroundings, Executor& compute, std::shared_ptr<TextLane> lane,
-                     TextStageOptions options)
+TextStage::TextStage(const Surroundings& surroundings, SessionTable& table, Executor& compute,
+                     std::shared_ptr<TextLane> lane, TextStageOptions options)
     : around_(surroundings),
+      table_(table),
       compute_(compute),
       lane_(std::move(lane)),
-      options_(std::move(options)),
-      table_(surroundings, rules()) {}
+      options_(std::move(options)) {
+  table_.serve(SessionKind::Text, rules());
+}
 
 TextStage::~TextStage() {
   lifetime_.end();
+  table_.withdraw(SessionKind::Text);
 }
 
 SessionRules TextStage::rules() {
   SessionRules rules;
-  rules.kind = SessionKind::Text;
-  rules.range = options_.range;
   rules.limits = options_.sessions;
-  rules.network = options_.network;
   rules.admit = options_.admit;
-  rules.bytes_of = [shape = around_.shape, layers = options_.range.layer_count](const Route& route) {
+  rules.bytes_of = [shape = around_.shape, layers = lane_->range().layer_count](const Route& route) {
     const std::uint64_t cache = 2ull * layers * shape.kv_heads * shape.head_dim * sizeof(float);
     return route.positions * (cache + 2 * encoded_bytes(route.wire, 1, shape.hidden)) +
            route.window * shape.vocab * sizeof(float);

@@ -19,35 +19,34 @@
 namespace neuroshard::pipeline {
 
 struct TextStageOptions {
-  StageRange range;
   SessionLimits sessions;
-  Bytes network;
   decltype(SessionRules::admit) admit = nullptr;  // as of SessionRules
 };
 
 class TextStage final : private TextHost {
  public:
-  // lane: used on `compute` only; it and all surroundings outlive the stage, and a job may run on when it ends.
-  TextStage(const Surroundings& surroundings, Executor& compute, std::shared_ptr<TextLane> lane,
-            TextStageOptions options);
+  // lane: used on `compute` only; it, the table and all surroundings outlive the stage, and a job may run on when it
+  // ends.
+  TextStage(const Surroundings& surroundings, SessionTable& table, Executor& compute,
+            std::shared_ptr<TextLane> lane, TextStageOptions options);
   ~TextStage() override;
 
-  void take(const net::NodeId& from, std::shared_ptr<net::PeerStream> stream) {
-    table_.take(from, std::move(stream));
-  }
-  void pause(const Error& reason) { table_.pause(reason); }
-  void resume() { table_.resume(); }
-  std::size_t sessions() const { return table_.size(); }
+  // Its sessions end: the lane has other weights from now on.
+  void end_sessions(const Error& reason) { table_.refuse_all(SessionKind::Text, reason); }
+  std::size_t sessions() const { return table_.size(SessionKind::Text); }
 
  private:
   void piece_arrived(const SessionId& session) override;
   void text_ended(std::uint64_t number) override;
   SessionRules rules();
-  TextSession* session(const SessionId& id) { return static_cast<TextSession*>(table_.find(id)); }
+  TextSession* session(const SessionId& id) {
+    return static_cast<TextSession*>(table_.find(SessionKind::Text, id));
+  }
   void pump();
   void computed(const SessionId& id, std::uint64_t number, Expected<Bytes> output);
 
   const Surroundings around_;
+  SessionTable& table_;
   Executor& compute_;
   const std::shared_ptr<TextLane> lane_;
   const TextStageOptions options_;
@@ -55,7 +54,6 @@ class TextStage final : private TextHost {
   bool running_ = false;
   std::uint64_t next_number_ = 1;
   Lifetime lifetime_;
-  SessionTable table_;  // last: its sessions speak to this when they end
 };
 
 }  // namespace neuroshard::pipeline

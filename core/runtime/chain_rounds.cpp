@@ -60,10 +60,12 @@ ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::
   if (part_.ok() && *part_)
     pipeline_ = std::make_unique<PipelineService>(
         PipelineService::Services{host, services.clock, services.logger, services.entropy}, consensus_,
-        network_, **part_, [this] {
+        network_, **part_,
+        [this] {
           const chain::History* history = node_ ? node_->history() : nullptr;
           return history == nullptr ? chain::RegistryPtr() : history->tip().registry;
-        });
+        },
+        [this] { return trainer_->newest(); });
   board_->view.taking_part = true;
   board_->view.phase = "preparing";
   board_->view.inner_steps = trainer_->inner_steps();

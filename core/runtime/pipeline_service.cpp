@@ -18,27 +18,17 @@ constexpr std::uint64_t sessions_reserve = 8, least_session_bytes = 64u << 20;
 constexpr std::size_t sessions_of_a_driver = 2;  // one takes the place of the other
 constexpr net::RequestLimits stream_limits{.per_second = 5, .burst = 50};
 
-// Text and gradients of the others reach the weights without the rounds' limits for candidates.
-bool is_trusted(const chain::Registry& registry, const chain::MemberRecord& member) {
-  return registry.is_voter(member) || registry.wallet(member.wallet)->is_trusted();
-}
-
-bool is_trusted(const chain::RegistryPtr& registry, const net::NodeId& node) {
-  const chain::MemberRecord* member = registry == nullptr ? nullptr : registry->find(node);
-  return member != nullptr && is_trusted(*registry, *member);
-}
-
 }  // namespace
 
 PipelineService::PipelineService(const Services& services, const config::ConsensusPart& consensus,
-                                 const Hash256& network, const config::ModelPart& part, FindRegistry registry)
+                                 const Hash256& network, const config::ModelPart& part,
+                                 PartHolders::FindRegistry registry, PartTexts::FindAnchor anchor)
     : services_(services),
-      network_(network),
+      network_(network.begin(), network.end()),
       shape_(config::model_shape(consensus)),
-      parts_(config::model_parts(consensus)),
-      own_(part.index),
       pipeline_bytes_(config::pipeline_bytes(consensus)),
-      registry_(std::move(registry)),
+      find_anchor_(std::move(anchor)),
+      holders_(config::model_parts(consensus), part.index, services.host.id(), std::move(registry)),
       trainer_(std::make_shared<engine::PipelineTrainer>(services.clock)) {}
 
 PipelineService::~PipelineService() {
@@ -61,6 +51,9 @@ void PipelineService::open(std::uint64_t seed, bool one_lan) {
       if (life.alive()) call(arguments...);
     };
   };
+  texts_ = std::make_unique<PartTexts>(PartTexts::Services{host.executor(), host.clock(), services_.entropy,
+                                                           host.key(), holders_, trainer_->texts()},
+                                       network_, find_anchor_);
   trainer_->listen({&host.executor(), alive([this](const engine::PipelinePart& part) { on_ready(part); }),
                     alive([this] { on_gone(); }), alive([this] {
                       if (driver_) driver_->wake();
@@ -70,12 +63,11 @@ void PipelineService::open(std::uint64_t seed, bool one_lan) {
 
 // Of a member only, so that strangers can't take the places for streams.
 void PipelineService::take(const net::Caller& from, std::shared_ptr<net::PeerStream> stream) {
-  if (!worker_)
+  if (!sessions_)
     return stream->break_off(make_error(ErrorCode::Unavailable, "this node prepares its part of the model"));
-  if (!is_trusted(registry_(), from.id))
-    return stream->break_off(make_error(
-        ErrorCode::Denied, "the node is no voter of this network, and no voter has vouched for it"));
-  worker_->take(from.id, std::move(stream));
+  if (const auto admitted = holders_.admit(from.id); !admitted.ok())
+    return stream->break_off(admitted.error());
+  sessions_->take(from.id, std::move(stream));
 }
 
 void PipelineService::close() {
@@ -83,6 +75,7 @@ void PipelineService::close() {
   lifetime_.end();
   timer_.reset();
   on_gone();
+  texts_.reset();
   streams_.reset();
   lines_.reset();
 }
@@ -95,25 +88,29 @@ pipeline::Surroundings PipelineService::around() {
 void PipelineService::on_ready(const engine::PipelinePart& part) {
   on_gone();
   part_ = part;
+  sessions_ =
+      std::make_unique<pipeline::SessionTable>(around(), pipeline::TableOptions{part.range, network_});
   pipeline::StageOptions options;
-  options.range = part.range;
   options.schedule.batch_tokens = part.batch_tokens;
   options.schedule.most_held = part.most_held;
   options.schedule.most_due = std::min<std::size_t>(most_due, part.most_held);
   options.sessions.of_one_driver = sessions_of_a_driver;
   options.sessions.bytes = std::max(least_session_bytes, sessions_reserve * pipeline_bytes_);
-  options.network.assign(network_.begin(), network_.end());
   options.admit = [this](const pipeline::Route& route) { return admit(route); };
   options.trouble = [this](const Error& error) { services_.logger.warning("pipeline", error.describe()); };
-  worker_ = std::make_unique<pipeline::StageWorker>(around(), *part.jobs, part.lane, std::move(options));
-  lines_->set_own_stage(worker_.get());
+  worker_ = std::make_unique<pipeline::StageWorker>(around(), *sessions_, part.jobs->training(), part.lane,
+                                                    std::move(options));
+  texts_->on_ready(part, around(), *sessions_);
+  lines_->set_own_sessions(sessions_.get());
   drive();
 }
 
 void PipelineService::on_gone() {
   end_driver();
-  if (lines_) lines_->set_own_stage(nullptr);
+  if (lines_) lines_->set_own_sessions(nullptr);
+  if (texts_) texts_->on_gone();
   worker_.reset();
+  sessions_.reset();
   part_.reset();
 }
 
@@ -131,9 +128,7 @@ Expected<void> PipelineService::admit(const pipeline::Route& route) const {
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("micro-batches of this network have {} sequences of {} tokens",
                                   part_->sequences, shape_.sequence));
-  if (is_trusted(registry_(), crypto::node_id(route.driver))) return {};
-  return make_error(ErrorCode::Denied,
-                    "the driver is no voter of this network, and no voter has vouched for it");
+  return holders_.admit(crypto::node_id(route.driver));
 }
 
 void PipelineService::tick() {
@@ -141,50 +136,33 @@ void PipelineService::tick() {
   watch_idleness();
   end_round();
   drive();
+  texts_->tick();
 }
 
 // Hashes of what was exchanged are kept for a round.
 void PipelineService::end_round() {
-  const chain::RegistryPtr registry = registry_();
+  const chain::RegistryPtr registry = holders_.registry();
   if (registry == nullptr || registry->round() == exchanged_in_) return;
   exchanged_in_ = registry->round();
   exchanges_.clear();
 }
 
+// Drivers go around a node that does not compute. Without this their micro-batches would wait in it, and with them
+// everybody's steps.
 void PipelineService::watch_idleness() {
   if (!worker_) return;
-  const bool idle = trainer_->idle().value_or(Duration::max()) > patience_with_idleness;
-  if (idle == worker_->paused()) return;
-  if (!idle) return worker_->resume();
-  worker_->pause(
-      make_error(ErrorCode::Unavailable, "the node does not train now: its owner needs the computer"));
-}
-
-std::vector<net::NodeId> PipelineService::holders(const chain::Registry& registry, std::uint32_t part) const {
-  std::vector<net::NodeId> ids;
-  for (const std::uint32_t position : registry.active()) {
-    const chain::MemberRecord& member = registry.members()[position];
-    if (member.rows.has(part) && is_trusted(registry, member)) ids.push_back(member.id);
-  }
-  return ids;
-}
-
-std::optional<std::vector<pipeline::RouteHop>> PipelineService::choose_hops(const chain::Registry& registry) {
-  const net::NodeId self = services_.host.id();
-  const std::vector<net::NodeId> beside = holders(registry, own_);
-  const auto place = static_cast<std::size_t>(std::find(beside.begin(), beside.end(), self) - beside.begin());
-  std::vector<pipeline::RouteHop> hops;
-  for (std::uint32_t part = 0; part < parts_.size(); ++part) {
-    const std::vector<net::NodeId> of_part = holders(registry, part);
-    if (of_part.empty()) {
-      trouble_ = fmt::format("no member holds part {} of the model: {}", part + 1, to_text(parts_[part]));
-      return std::nullopt;
-    }
-    const bool here = part == own_ && place < beside.size();
-    hops.push_back({here ? self : of_part[(place + registry.round()) % of_part.size()], parts_[part]});
-  }
-  trouble_.clear();
-  return hops;
+  const auto idle =
+      trainer_->idle().value_or(engine::PipelineTrainer::Idle{Duration::max(), Duration::max()});
+  const bool away = idle.texts > patience_with_idleness;
+  const auto pause = [&](pipeline::SessionKind kind, bool now) {
+    if (now == sessions_->paused(kind)) return;
+    if (!now) return sessions_->resume(kind);
+    sessions_->pause(kind, make_error(ErrorCode::Unavailable,
+                                      away ? "the node does not train now: its owner needs the computer"
+                                           : "the node rests until the network has its round's result"));
+  };
+  pause(pipeline::SessionKind::Training, idle.training > patience_with_idleness);
+  pause(pipeline::SessionKind::Text, away);
 }
 
 pipeline::Route PipelineService::route(const chain::Registry& registry,
@@ -193,11 +171,8 @@ pipeline::Route PipelineService::route(const chain::Registry& registry,
   services_.entropy.fill({route.session.data(), route.session.size()});
   route.sequences = part_->sequences;
   route.length = shape_.sequence;
-  std::size_t fewest = registry.active().size();
-  for (std::uint32_t part = 0; part < parts_.size(); ++part)
-    fewest = std::min(fewest, holders(registry, part).size());
-  route.window =
-      config::pipeline_window(parts_.size(), registry.active().size(), std::max<std::size_t>(1, fewest));
+  route.window = config::pipeline_window(holders_.parts(), registry.active().size(),
+                                         std::max<std::size_t>(1, holders_.fewest(registry)));
   route.base = registry.opening({});
   route.hops = std::move(hops);
   return route;
@@ -205,9 +180,9 @@ pipeline::Route PipelineService::route(const chain::Registry& registry,
 
 void PipelineService::drive() {
   if (!worker_) return;
-  const chain::RegistryPtr registry = registry_();
+  const chain::RegistryPtr registry = holders_.registry();
   if (registry == nullptr || registry->find(services_.host.id()) == nullptr) return;
-  if (!is_trusted(registry, services_.host.id())) {
+  if (!holders_.admit(services_.host.id()).ok()) {
     end_driver();
     trouble_ =
         "no voter has vouched for this node, so the others do not train on its text: ask for an invitation "
@@ -215,22 +190,18 @@ void PipelineService::drive() {
     return;
   }
   if (driver_ && registry->round() == driver_round_) return;
-  auto hops = choose_hops(*registry);
-  if (!hops) return;
+  auto hops = holders_.choose(*registry);
+  trouble_ = hops.ok() ? std::string() : hops.error().message;
+  if (!hops.ok()) return;
   driver_round_ = registry->round();
   if (driver_ && driver_->route().hops == *hops) return;
   end_driver();
   pipeline::DriverEvents events;
   events.next = [this] { return trainer_->next_text(); };
   events.finished = [](std::uint64_t, const pipeline::Sums&) {};
-  events.lead.holders = [this](const pipeline::StageRange& range) {
-    const chain::RegistryPtr now = registry_();
-    const auto at = std::find(parts_.begin(), parts_.end(), range) - parts_.begin();
-    return now == nullptr ? std::vector<net::NodeId>() : holders(*now, static_cast<std::uint32_t>(at));
-  };
+  events.lead.holders = [this](const pipeline::StageRange& range) { return holders_.of_range(range); };
   events.lead.lost = [this](const pipeline::Lost& lost) { log_lost(lost); };
-  driver_ = std::make_unique<pipeline::Driver>(around(), services_.host.key(),
-                                               Bytes(network_.begin(), network_.end()),
+  driver_ = std::make_unique<pipeline::Driver>(around(), services_.host.key(), network_,
                                                route(*registry, std::move(*hops)), std::move(events));
   driver_->start();
 }
@@ -243,21 +214,21 @@ void PipelineService::log_lost(const pipeline::Lost& lost) {
   told = {lost.node, lost.what, now};
   services_.logger.info("pipeline",
                         fmt::format("{}… with {} does not answer: {}", to_hex(lost.node).substr(0, 12),
-                                    to_text(parts_.at(lost.position)), lost.what));
+                                    to_text(holders_.range(lost.position)), lost.what));
 }
 
 node::PartView PipelineService::view() const {
   node::PartView view;
-  view.number = own_ + 1;
-  view.count = static_cast<std::uint32_t>(parts_.size());
-  view.holds = to_text(parts_[own_]);
-  if (const chain::RegistryPtr registry = registry_())
-    for (std::uint32_t part = 0; part < parts_.size(); ++part)
-      view.holders.push_back(static_cast<std::uint32_t>(holders(*registry, part).size()));
+  view.number = holders_.own_part() + 1;
+  view.count = static_cast<std::uint32_t>(holders_.parts());
+  view.holds = to_text(holders_.range(holders_.own_part()));
+  if (const chain::RegistryPtr registry = holders_.registry())
+    for (std::uint32_t part = 0; part < holders_.parts(); ++part)
+      view.holders.push_back(static_cast<std::uint32_t>(holders_.of_part(*registry, part).size()));
   view.finished = finished_ + (driver_ ? driver_->finished() : 0);
   view.replaced = replaced_ + (driver_ ? driver_->replaced() : 0);
   if (!worker_) return view;
-  view.paused = worker_->paused();
+  view.paused = sessions_->paused(pipeline::SessionKind::Training);
   view.sessions = static_cast<std::uint32_t>(worker_->sessions());
   view.lost = worker_->lost_micro_batches();
   return view;

@@ -1,10 +1,10 @@
 // The pipeline of a running node whose network's members hold parts of the model (docs/protocol/pipeline.md): a stage for
-// the part that this node holds, and a driver for its text. The registry of the chain says who holds the other parts.
+// the part that this node holds, and a driver for the text that it trains on. The registry of the chain says who holds the
+// other parts (part_holders.h). Texts that are generated have a stage and drivers of their own (part_texts.h).
 //
-// A driver takes this node for its own part, and of each other part the holder with this node's place among the holders of
-// its own part, so that drivers spread evenly. With each round the next holder follows: where parts have different numbers
-// of holders, none of them has less to do for long and so comes too late with its contributions. While the compute thread does something
-// else for longer than `patience_with_idleness`, the stage is paused, and drivers go around it.
+// A driver's holders are others in each round: where parts have different numbers of holders, none of them has less to do
+// for long and so comes too late with its contributions. While the compute thread does something else for longer than
+// `patience_with_idleness`, the stages are paused, and drivers go around them.
 //
 // Threads: the host's executor, unless a comment says otherwise. Errors: none; what is missing is in the view and the log.
 #pragma once
@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "core/base/lifetime.h"
-#include "core/chain/registry.h"
 #include "core/config/model_part.h"
 #include "core/engine/pipeline_trainer.h"
 #include "core/net/method_table.h"
@@ -25,6 +24,8 @@
 #include "core/pipeline/driver.h"
 #include "core/pipeline/peer_lines.h"
 #include "core/pipeline/stage_worker.h"
+#include "core/runtime/part_holders.h"
+#include "core/runtime/part_texts.h"
 #include "core/runtime/peer_host.h"
 
 namespace neuroshard::runtime {
@@ -39,12 +40,10 @@ class PipelineService final {
     Logger& logger;
     crypto::Entropy& entropy;
   };
-  // Of the newest block; null: this node has no history yet.
-  using FindRegistry = std::function<chain::RegistryPtr()>;
-
   // Any thread.
   PipelineService(const Services& services, const config::ConsensusPart& consensus, const Hash256& network,
-                  const config::ModelPart& part, FindRegistry registry);
+                  const config::ModelPart& part, PartHolders::FindRegistry registry,
+                  PartTexts::FindAnchor anchor);
   ~PipelineService();
   // For the engine.  Threads: any.
   const std::shared_ptr<engine::PipelineTrainer>& trainer() const { return trainer_; }
@@ -67,25 +66,23 @@ class PipelineService final {
   void log_lost(const pipeline::Lost& lost);
   void end_driver();
   pipeline::Surroundings around();
-  std::vector<net::NodeId> holders(const chain::Registry& registry, std::uint32_t part) const;
-  // Nothing: a part has no holder.
-  std::optional<std::vector<pipeline::RouteHop>> choose_hops(const chain::Registry& registry);
   pipeline::Route route(const chain::Registry& registry, std::vector<pipeline::RouteHop> hops) const;
   Expected<void> admit(const pipeline::Route& route) const;
 
   const Services services_;
-  const Hash256 network_;
+  const Bytes network_;
   const compute::ModelShape shape_;
-  const std::vector<compute::StageRange> parts_;
-  const std::uint32_t own_;
   const std::uint64_t pipeline_bytes_;
-  const FindRegistry registry_;
+  const PartTexts::FindAnchor find_anchor_;
+  const PartHolders holders_;
   const std::shared_ptr<engine::PipelineTrainer> trainer_;
 
   pipeline::ExchangeLog exchanges_;
   std::unique_ptr<pipeline::PeerLines> lines_;
   std::optional<engine::PipelinePart> part_;
+  std::unique_ptr<pipeline::SessionTable> sessions_;  // before what serves them
   std::unique_ptr<pipeline::StageWorker> worker_;
+  std::unique_ptr<PartTexts> texts_;
   std::unique_ptr<pipeline::Driver> driver_;
   std::uint64_t driver_round_ = 0;             // in which the driver's route was chosen or found right
   std::uint64_t finished_ = 0, replaced_ = 0;  // by earlier drivers

@@ -75,6 +75,30 @@ class TestRoundsParts : public QObject {
     }
   }
 
+  // Both ask the same anchors, while both train; only the holder of the last part has logits.
+  void both_write_the_same_text() {
+    QByteArray texts[2];
+    int rounds[2] = {-1, -2};
+    for (int tries = 0; tries < 5 && rounds[0] != rounds[1]; ++tries) {
+      for (const int node : {0, 1}) {
+        const ProcessResult written =
+            run_node({"generate", "--data-dir", run_.path(node == 0 ? "a" : "b"), "--json", "--prompt", "the",
+                      "--max-tokens", "48", "--seed", "5"});
+        QVERIFY2(written.exit_code == 0, written.err.constData());
+        const QJsonObject answer = json_lines(written.out).value(0);
+        QCOMPARE(answer["tokens"].toInt(), 48);
+        texts[node] = answer["text"].toString().toUtf8();
+        rounds[node] = answer["step"].toInt();
+      }
+    }
+    QCOMPARE(rounds[0], rounds[1]);
+    QCOMPARE(rounds[0] % 200, 0);
+    QCOMPARE(texts[0], texts[1]);
+    const ProcessResult embedded = run_node({"embed", "--data-dir", run_.path("a"), "--input", "the"});
+    QVERIFY(embedded.exit_code != 0);
+    QVERIFY2(embedded.err.contains("neither embeddings"), embedded.err.constData());
+  }
+
   // Its text would train everybody's weights, and rounds bound what it can do only where it contributes.
   void nobody_trains_on_the_text_of_a_stranger() {
     const ProcessResult made =
@@ -94,9 +118,32 @@ class TestRoundsParts : public QObject {
     run_.node("stranger").finish();
   }
 
+  void of_two_holders_one_may_die() {
+    start("c", 2);
+    const auto same_anchors = [&] {
+      const auto of_b = run_.certified("b", 2), of_c = run_.certified("c", 2);
+      int same = 0;
+      for (auto at = of_c.begin(); at != of_c.end(); ++at) {
+        if (!of_b.contains(at.key())) continue;
+        if (of_b.value(at.key()).anchor != at->anchor) return -1;
+        ++same;
+      }
+      return same;
+    };
+    const auto shared = [&] { return same_anchors() != 0 && part("c")["finished"].toInt() > 0; };
+    QVERIFY2(neuroshard::testing::seen_once(shared, RoundsRun::patience_ms), qPrintable(text_of(part("c"))));
+    QVERIFY(same_anchors() > 0);
+    run_.node("b").kill_now();
+    const auto finished = [&] { return part("a")["finished"].toInt(); };
+    const int before = finished();
+    const auto goes_on = [&] { return finished() > before + 50; };
+    QVERIFY2(neuroshard::testing::seen_once(goes_on, RoundsRun::patience_ms), qPrintable(text_of(part("a"))));
+    const ProcessResult written = run_node({"generate", "--data-dir", run_.path("a"), "--prompt", "the"});
+    QVERIFY2(written.exit_code == 0 && !written.out.trimmed().isEmpty(), written.err.constData());
+  }
+
   // It comes back with its disk, but for another part.
   void a_node_keeps_its_part() {
-    run_.node("b").kill_now();
     run_.node_words = QStringList{"--part", "1"};
     run_.launch("b");
     QCOMPARE(run_.joined("b"), QByteArray());

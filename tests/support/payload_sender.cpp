@@ -103,6 +103,10 @@ class SendingSession final : public engine::TrainingSession {
     NS_CHECK(false);
     std::abort();
   }
+  engine::TextModel& text_model() override {
+    NS_CHECK(false);
+    std::abort();
+  }
   const data::Tokenizer& tokenizer() const override { return tokenizer_; }
   engine::TrainingHistory& history() override { return *history_; }
   engine::RoundModel* round_model() override { return model_.get(); }

@@ -78,6 +78,7 @@ class PipelineLab {
     compute::StagePtr stage;
     pipeline::ExchangeLog exchanges;
     std::unique_ptr<pipeline::Lines> lines;
+    std::unique_ptr<pipeline::SessionTable> sessions;
     std::unique_ptr<pipeline::StageWorker> worker;  // null: dead, a stage of texts, or only a driver
     std::unique_ptr<pipeline::TextStage> texts;     // null: likewise
     std::unique_ptr<SilentHop> silent;              // null: likewise
@@ -92,6 +93,7 @@ class PipelineLab {
     for (auto& node : nodes_) {
       node->worker.reset();
       node->texts.reset();
+      node->sessions.reset();
       node->silent.reset();
     }
   }
@@ -113,16 +115,16 @@ class PipelineLab {
       options.learning_rate = learning_rate;
       return options;
     };
+    node.sessions = sessions_of(node);
     pipeline::StageOptions options;
-    options.range = range;
     options.schedule = limits;
     options.stepped = [&node](const auto&, const pipeline::StageSchedule::Counted& counted) {
       node.steps.push_back(counted.tokens);
     };
     options.trouble = [&node](const Error& error) { node.troubles.push_back(error.message); };
     node.worker = std::make_unique<pipeline::StageWorker>(
-        around(node), executor_, std::make_shared<pipeline::StageLane>(*node.stage, range, shape_, rule),
-        options);
+        around(node), *node.sessions, executor_,
+        std::make_shared<pipeline::StageLane>(*node.stage, range, shape_, rule), options);
     return node;
   }
   Node& add_text_stage(const pipeline::StageRange& range) {
@@ -131,11 +133,16 @@ class PipelineLab {
     compute::StageSpec spec = spec_of(range);
     spec.trainable = false;
     node.stage = model_test::stage_of(module_, spec);
-    pipeline::TextStageOptions options;
-    options.range = range;
-    node.texts = std::make_unique<pipeline::TextStage>(
-        around(node), executor_, std::make_shared<pipeline::TextLane>(*node.stage, range, shape_), options);
+    node.sessions = sessions_of(node);
+    node.texts = texts_at(node);
     return node;
+  }
+  // At the node's table, with the weights of its stage.
+  std::unique_ptr<pipeline::TextStage> texts_at(Node& node) {
+    const auto find_stage = [&node]() -> Expected<compute::Stage*> { return node.stage.get(); };
+    return std::make_unique<pipeline::TextStage>(
+        around(node), *node.sessions, executor_,
+        std::make_shared<pipeline::TextLane>(find_stage, node.range, shape_), pipeline::TextStageOptions());
   }
   // Layers from each of `cuts` to the next; embedding first, head last.
   std::vector<Node*> add_stages(const std::vector<std::uint32_t>& cuts,
@@ -150,6 +157,7 @@ class PipelineLab {
     node.alive = false;
     node.worker.reset();  // the stage stays: a job may be queued
     node.texts.reset();
+    node.sessions.reset();
     for (const auto& weak : streams_[node.id])
       if (const auto stream = weak.lock())
         stream->break_off(make_error(ErrorCode::Unavailable, "connection reset"));
@@ -199,8 +207,7 @@ class PipelineLab {
    private:
     void connect(const net::NodeId& peer, const Opened& done) {
       Node* const other = lab_.find(peer);
-      if (!own_.alive || other == nullptr ||
-          (other->worker == nullptr && other->texts == nullptr && other->silent == nullptr))
+      if (!own_.alive || other == nullptr || (other->sessions == nullptr && other->silent == nullptr))
         return done(make_error(ErrorCode::Unavailable, "connection refused"));
       auto [here, there] = net::make_local_stream(lab_.executor_);
       const auto delayed = [this](std::shared_ptr<net::PeerStream> end) {
@@ -209,8 +216,7 @@ class PipelineLab {
       const auto ours = delayed(std::move(here)), theirs = delayed(std::move(there));
       lab_.streams_[own_.id].push_back(ours);
       lab_.streams_[peer].push_back(theirs);
-      if (other->worker != nullptr) other->worker->take(own_.id, theirs);
-      if (other->texts != nullptr) other->texts->take(own_.id, theirs);
+      if (other->sessions != nullptr) other->sessions->take(own_.id, theirs);
       if (other->silent != nullptr) other->silent->take(theirs);
       done(std::shared_ptr<net::PeerStream>(ours));
     }
@@ -219,6 +225,11 @@ class PipelineLab {
     std::vector<std::unique_ptr<TimerHandle>> timers_;
   };
 
+  std::unique_ptr<pipeline::SessionTable> sessions_of(Node& node) {
+    pipeline::TableOptions options;
+    options.range = node.range;
+    return std::make_unique<pipeline::SessionTable>(around(node), options);
+  }
   compute::StageSpec spec_of(const pipeline::StageRange& range) const {
     compute::StageSpec spec;
     spec.shape = shape_;

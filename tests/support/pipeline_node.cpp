@@ -127,8 +127,9 @@ class PipelineNode {
     host_->run([this] {
       driver_.reset();
       served_.end();
-      lines_->set_own_stage(nullptr);
+      lines_->set_own_sessions(nullptr);
       worker_.reset();
+      sessions_.reset();
     });
     compute_.reset();
     host_->run([this] { lines_.reset(); });
@@ -142,8 +143,10 @@ class PipelineNode {
     host_->run([&] {
       if (what == "meet") meet(words.at("peers"));
       if (what == "drive") drive(words);
-      if (what == "pause") worker_->pause(make_error(ErrorCode::Unavailable, "the owner needs the computer"));
-      if (what == "resume") worker_->resume();
+      if (what == "pause")
+        sessions_->pause(pipeline::SessionKind::Training,
+                         make_error(ErrorCode::Unavailable, "the owner needs the computer"));
+      if (what == "resume") sessions_->resume(pipeline::SessionKind::Training);
       if (what == "report") report();
       if (what == "compute") compute(words);
     });
@@ -185,9 +188,9 @@ class PipelineNode {
       compute::initialise_slot(shape_, slot.id, seed, {slot.parameters, slot.count});
     }
     stage_->parameters_changed();
+    sessions_ =
+        std::make_unique<pipeline::SessionTable>(around(), pipeline::TableOptions{range, network_name});
     pipeline::StageOptions options;
-    options.range = range;
-    options.network = network_name;
     options.schedule.batch_tokens = config.at("batch_tokens");
     options.schedule.most_held = config.value("most_held", 64u);
     options.schedule.most_due = config.value("most_due", 8u);
@@ -202,13 +205,14 @@ class PipelineNode {
       return step;
     };
     lane_ = std::make_shared<pipeline::StageLane>(*stage_, range, shape_, rule);
-    worker_ = std::make_unique<pipeline::StageWorker>(around(), *compute_, lane_, std::move(options));
-    lines_->set_own_stage(worker_.get());
+    worker_ =
+        std::make_unique<pipeline::StageWorker>(around(), *sessions_, *compute_, lane_, std::move(options));
+    lines_->set_own_sessions(sessions_.get());
     served_ = host_->member().methods().add_stream(
         net::Method::PipelineSession,
         net::MethodLimits(std::make_shared<net::RequestLimiter>(net::RequestLimits{50, 1e9, 64, 4}, true, 1)),
         [this](const net::Caller& from, std::shared_ptr<net::PeerStream> stream) {
-          worker_->take(from.id, std::move(stream));
+          sessions_->take(from.id, std::move(stream));
         });
   }
 
@@ -320,6 +324,7 @@ class PipelineNode {
   std::unique_ptr<runtime::PeerHost> host_;
   std::unique_ptr<Executor> compute_;
   std::unique_ptr<pipeline::PeerLines> lines_;
+  std::unique_ptr<pipeline::SessionTable> sessions_;
   std::unique_ptr<pipeline::StageWorker> worker_;
   net::MethodTable::Registration served_;
   std::unique_ptr<pipeline::Driver> driver_;

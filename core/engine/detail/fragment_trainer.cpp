@@ -136,8 +136,7 @@ void RoundTrainer::FragmentTrainer::detach() {
 }
 
 bool RoundTrainer::FragmentTrainer::may_train() const {
-  const std::uint64_t alone = std::uint64_t{all_.options_.inner_steps} * all_.options_.most_rounds_alone;
-  return started_ && work_.steps < (alone_ ? alone : most_steps_);
+  return started_ && work_.steps < (alone_ ? most_steps_alone() : most_steps_);
 }
 
 Expected<void> RoundTrainer::FragmentTrainer::serve() {

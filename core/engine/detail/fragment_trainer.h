@@ -41,6 +41,11 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   // ---- With the lock.
   bool asked() const { return pending_ || (boundary_ && started_); }
   bool may_train() const;
+  bool may_assist() const { return started_ && work_.steps < most_steps_alone(); }
+  std::optional<Newest> newest() const {
+    if (!newest_) return std::nullopt;
+    return Newest{newest_->round, newest_->anchor};
+  }
   const rounds::TrainedWork& work() const { return work_; }
 
  private:
@@ -48,6 +53,9 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
     rounds::AfterBoundary after = rounds::AfterBoundary::Rest;
     std::function<void(Expected<Boundary>)> done;
   };
+  std::uint64_t most_steps_alone() const {
+    return std::uint64_t{all_.options_.inner_steps} * all_.options_.most_rounds_alone;
+  }
   Expected<void> put_in(Start from);
   Expected<void> make_boundary(const Asked& asked);
   // Anchor − local, of the model as it is now.

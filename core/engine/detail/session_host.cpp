@@ -70,15 +70,21 @@ Expected<SessionHost::Turn> SessionHost::step(std::uint32_t threads, std::uint64
   training_->limit_threads(threads);
   ++weights_;
   const std::shared_ptr<RoundTrainer>& rounds = context_.options.rounds;
+  const std::shared_ptr<PipelineTrainer>& pipeline = context_.options.pipeline;
+  RoundTrainer::Turn turn = RoundTrainer::Turn::Train;
   if (rounds) {
-    NS_ASSIGN_OR_RETURN(const RoundTrainer::Turn turn, rounds->before_step());
+    NS_ASSIGN_OR_RETURN(turn, rounds->before_step());
     if (turn == RoundTrainer::Turn::Rest) {
-      if (context_.options.pipeline) context_.options.pipeline->note_rest();
+      if (pipeline) pipeline->rest();
       return Turn{};
     }
     if (turn == RoundTrainer::Turn::OtherTokenizer) return Turn{std::nullopt, rounds->wanted_tokenizer()};
   }
-  NS_ASSIGN_OR_RETURN(StepReport report, training_->step(cancel));
+  const bool assists = turn == RoundTrainer::Turn::Assist;
+  if (pipeline) pipeline->set_assisting(assists);
+  auto stepped = training_->step(cancel);
+  if (!stepped.ok() && assists && stepped.error().code == ErrorCode::Timeout) return Turn{};
+  NS_ASSIGN_OR_RETURN(StepReport report, std::move(stepped));
   if (rounds) rounds->after_step(report.tokens);
   if (report.step == target && !report.validation) {
     if (auto validation = training_->evaluate(false, cancel); validation.ok())
@@ -106,6 +112,16 @@ void SessionHost::close() {
   training_.reset();
 }
 
+std::uint64_t SessionHost::weights() const {
+  if (context_.options.pipeline) return context_.options.pipeline->texts().round();
+  return weights_;
+}
+
+std::uint64_t SessionHost::text_step() const {
+  if (context_.options.pipeline) return weights() * context_.options.rounds->inner_steps();
+  return training_ ? training_->steps_done() : text_->steps_done();
+}
+
 std::optional<checkpoint::Entry> SessionHost::newest_checkpoint() const {
   const auto entries = context_.catalogue().list();
   if (!entries.ok() || entries->empty()) return std::nullopt;
@@ -114,15 +130,15 @@ std::optional<checkpoint::Entry> SessionHost::newest_checkpoint() const {
 
 Expected<TrainingSession*> SessionHost::open_for_text(const CancelToken& interrupt,
                                                       const std::string& checkpoint) {
-  if (training_ && context_.options.pipeline)
-    return make_error(ErrorCode::Unavailable,
-                      "This node holds a part of the model, and can't generate text alone.");
   if (training_ && !checkpoint.empty())
     return make_error(
         ErrorCode::Unavailable,
         "the model that trains is in memory, and another checkpoint would need as much again: finish "
         "training first, then other checkpoints can answer");
-  if (training_) return training_.get();
+  if (training_) {
+    if (context_.options.pipeline) context_.options.pipeline->texts().set_interrupt(interrupt);
+    return training_.get();
+  }
   if (text_ && text_checkpoint_ == checkpoint) return text_.get();
   text_.reset();  // its memory first
   PrepareOptions options;

@@ -67,7 +67,11 @@ class SessionHost {
   bool has_text_model() const { return text_ != nullptr; }
   void close_text_model() { text_.reset(); }
   // Another number after each change of the weights of the model that generates text.
-  std::uint64_t weights() const { return weights_; }
+  std::uint64_t weights() const;
+  // Steps behind those weights.
+  std::uint64_t text_step() const;
+  // Caches of texts stay until the weights change, also while the model trains: other weights generate texts.
+  bool keeps_windows() const { return text_ != nullptr || context_.options.pipeline != nullptr; }
 
  private:
   Expected<SessionInfo> open_training(const PrepareOptions& options);

@@ -245,7 +245,7 @@ void TextGeneration::write(const CancelToken& interrupt, const WorkShare::Turn& 
     if (session.error().code != ErrorCode::Cancelled) batch_.fail(session.error(), hooks);
     return;
   }
-  step = (*session)->steps_done();
+  step = host_.text_step();
   tokenizer_ = &(*session)->tokenizer();
   const Clock& clock = context_.services.clock;
   const MonotonicTime end = clock.monotonic_now() +
@@ -253,7 +253,7 @@ void TextGeneration::write(const CancelToken& interrupt, const WorkShare::Turn& 
   hooks.turn_over = [&] { return interrupt.cancelled() || clock.monotonic_now() >= end; };
   batch_.write(**session, host_.weights(), hooks);
   // The training changes the weights, and needs the memory.
-  if (!host_.has_text_model()) batch_.drop_windows((*session)->stage());
+  if (!host_.keeps_windows()) batch_.drop_windows((*session)->text_model());
 }
 
 void TextGeneration::on_turn(const Turn& turn) {

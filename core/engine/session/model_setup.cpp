@@ -22,10 +22,6 @@ constexpr std::size_t fetch_queue = 4;
 // Micro-batches that a stage of a pipeline holds, where there is memory for so many.
 constexpr std::uint32_t most_held = 16;
 
-compute::Precision precision_of(const compute::ModuleInfo& info) {
-  return std::strcmp(info.precision, "bf16") == 0 ? compute::Precision::Bf16 : compute::Precision::Fp32;
-}
-
 void put_text(char* target, std::size_t capacity, const std::string& text) {
   const std::size_t length = std::min(text.size(), capacity - 1);
   std::memcpy(target, text.data(), length);
@@ -64,8 +60,10 @@ Expected<void> ModelSetup::choose_part() {
   is_part_ = true;
   info.range = part->range;
   if (!parts_.trains())
-    return make_error(ErrorCode::Unavailable,
-                      "A node of this network holds a part of the model, and can't generate text alone.");
+    return make_error(
+        ErrorCode::Unavailable,
+        "A node of this network holds a part of the model, and generates text together with the "
+        "others, while it trains: start training first (Contribute).");
   if (!parts_.services.pipeline)
     return make_error(
         ErrorCode::Unavailable,
@@ -190,16 +188,7 @@ Expected<void> ModelSetup::make_model() {
   parts_.services.logger.info("memory", parts_.memory.describe());
   parts_.module.module->set_memory_limit(parts_.memory.tensor_bytes);
 
-  compute::StageSpec spec;
-  spec.shape = parts_.info.shape;
-  spec.router = config::router_options(consensus());
-  const compute::StageRange& range = parts_.info.range;
-  spec.first_layer = range.first_layer;
-  spec.layer_count = range.layer_count;
-  spec.embed = range.embed;
-  spec.head = range.head;
-  spec.trainable = parts_.trains();
-  NS_ASSIGN_OR_RETURN(parts_.stage, compute::make_stage(*parts_.module.module, spec));
+  NS_ASSIGN_OR_RETURN(parts_.stage, compute::make_stage(*parts_.module.module, stage_spec(parts_)));
   return {};
 }
 

@@ -57,4 +57,8 @@ struct SessionParts {
   std::unique_ptr<TrainingCheckpoints> checkpoints;
 };
 
+compute::Precision precision_of(const compute::ModuleInfo& info);
+// Of the stage that the session trains, or generates with.
+compute::StageSpec stage_spec(const SessionParts& parts);
+
 }  // namespace neuroshard::engine::detail

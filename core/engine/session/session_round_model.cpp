@@ -63,12 +63,13 @@ Expected<void> SessionRoundModel::write_weights(std::uint64_t first, Span<const 
   return {};
 }
 
-// A limit that was lowered since the plan takes from it.
+// A limit that was lowered since the plan takes from it. Of a part, texts have as much.
 std::uint64_t SessionRoundModel::spare_memory() const {
   const TrainingMemory& memory = parts_.memory;
   const std::uint64_t limit = parts_.directory.settings().number(config::Setting::MemoryLimit);
   const std::uint64_t less = limit == 0 ? 0 : memory.plan.limit - std::min(limit, memory.plan.limit);
-  return memory.spare_bytes - std::min(less, memory.spare_bytes);
+  const std::uint64_t spare = memory.spare_bytes - std::min(less, memory.spare_bytes);
+  return parts_.is_part() ? spare / 2 : spare;
 }
 
 // The text behind a part's steps is that of many drivers.

@@ -62,6 +62,7 @@ Expected<SessionInfo> SessionImpl::prepare(const PrepareOptions& options) {
     training_->limits.set_threads(threads_wanted_);
   }
   prepared_ = true;
+  text_model_.emplace(*parts_.stage);
   if (parts_.is_part()) attach_pipeline();
   for (const SessionAlert& alert : waiting_alerts_) {
     parts_.services.logger.write({alert.level, alert.category, alert.text});
@@ -89,9 +90,28 @@ void SessionImpl::attach_pipeline() {
   model.steps_done = parts_.state.step;
   model.rule = [this](compute::SlotId, std::uint64_t step) { return step_options(step); };
   model.before_step = [this] { parts_.checkpoints->before_update(); };
+  const TextMemory memory = text_memory();
+  model.make_text_stage = [this, spec = memory.spec] {
+    return compute::make_stage(*parts_.module.module, spec);
+  };
+  model.text_bytes = memory.texts;
+  if (memory.texts == 0)
+    parts_.services.logger.warning(
+        "memory", fmt::format("There is no memory for texts beside the training: their weights need {} MiB.",
+                              (memory.weights >> 20) + 1));
   model.read_text = [this](const CancelToken& cancel) { return read_text(cancel); };
   batches_read_ = parts_.state.step;
   parts_.services.pipeline->attach(std::move(model));
+}
+
+// Of the weights that generate texts, and of the texts beside them: within what the memory plan leaves, so training keeps
+// what it needs.
+SessionImpl::TextMemory SessionImpl::text_memory() const {
+  compute::StageSpec spec = stage_spec(parts_);
+  spec.trainable = false;
+  const std::uint64_t weights = compute::estimate_memory(spec, precision_of(parts_.module.info)).total();
+  const std::uint64_t spare = training_->rounds.spare_memory();
+  return {spec, weights, spare - std::min(weights, spare)};
 }
 
 Expected<std::vector<pipeline::MicroBatchText>> SessionImpl::read_text(const CancelToken& cancel) {
@@ -113,6 +133,12 @@ Expected<std::vector<pipeline::MicroBatchText>> SessionImpl::read_text(const Can
 compute::Stage& SessionImpl::stage() {
   NS_CHECK(prepared_);
   return *parts_.stage;
+}
+
+TextModel& SessionImpl::text_model() {
+  NS_CHECK(prepared_);
+  if (parts_.is_part()) return parts_.services.pipeline->texts();
+  return *text_model_;
 }
 
 const data::Tokenizer& SessionImpl::tokenizer() const {
@@ -155,7 +181,6 @@ Expected<data::Batch> SessionImpl::next_batch(std::uint64_t step, StepReport* re
 // Of a part of the model: its share of the steps that the pipeline makes.
 Expected<train::InnerStep> SessionImpl::run_pipeline_step(StepReport* report, const CancelToken& cancel) {
   report->learning_rate = step_options(parts_.state.step + 1).learning_rate;
-  take_router_load();
   NS_ASSIGN_OR_RETURN(const train::InnerStep done, parts_.services.pipeline->step(cancel));
   parts_.loader->report_loss(static_cast<float>(done.loss));
   return done;

@@ -31,6 +31,7 @@ class SessionImpl final : public TrainingSession {
   std::uint64_t steps_done() const override { return parts_.state.step; }
   const SessionInfo& info() const override { return parts_.info; }
   compute::Stage& stage() override;
+  TextModel& text_model() override;
   const data::Tokenizer& tokenizer() const override;
   const data::Dataset* dataset() const override { return parts_.dataset.get(); }
   std::optional<data::ShardId> shard_in_use() const override;
@@ -50,6 +51,11 @@ class SessionImpl final : public TrainingSession {
   };
 
   void attach_pipeline();
+  struct TextMemory {
+    compute::StageSpec spec;
+    std::uint64_t weights = 0, texts = 0;
+  };
+  TextMemory text_memory() const;
   Expected<std::vector<pipeline::MicroBatchText>> read_text(const CancelToken& cancel);
 
   // Parts of step().
@@ -64,6 +70,7 @@ class SessionImpl final : public TrainingSession {
   Expected<Validation> measure(bool complete, const CancelToken& cancel);
 
   SessionParts parts_;
+  std::optional<StageTextModel> text_model_;  // of a whole model
   bool prepared_ = false;
   std::uint64_t batches_read_ = 0;            // of a pipeline's text
   std::uint32_t threads_wanted_ = 0;          // by limit_threads(), before prepare()

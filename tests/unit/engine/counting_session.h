@@ -63,6 +63,7 @@ class CountingSession final : public engine::TrainingSession {
   std::uint64_t steps_done() const override { return script_.steps; }
   const engine::SessionInfo& info() const override { return info_; }
   compute::Stage& stage() override { qFatal("no stage"); }
+  engine::TextModel& text_model() override { qFatal("no model"); }
   const data::Tokenizer& tokenizer() const override { return tokenizer_; }
   engine::TrainingHistory& history() override { return *history_; }
   engine::RoundModel* round_model() override { return script_.round_model; }

@@ -50,12 +50,12 @@ pipeline::MicroBatchText counting_text() {
 class OwnLines final : public pipeline::Lines {
  public:
   explicit OwnLines(Executor& executor) : executor_(executor) {}
-  pipeline::StageWorker* stage = nullptr;
+  pipeline::SessionTable* sessions = nullptr;
   net::NodeId own{};
   void open(const net::NodeId&, Opened done) override {
     (void)executor_.post([this, done = std::move(done)] {
       auto [here, there] = net::make_local_stream(executor_);
-      stage->take(own, std::move(there));
+      sessions->take(own, std::move(there));
       done(std::move(here));
     });
   }
@@ -136,6 +136,7 @@ struct Bench {
   PipelineTrainer trainer{clock};
   pipeline::ExchangeLog exchanges;
   std::unique_ptr<OwnLines> lines;
+  std::unique_ptr<pipeline::SessionTable> sessions;
   std::unique_ptr<pipeline::StageWorker> worker;
   std::unique_ptr<pipeline::Driver> driver;
   int opened = 0, closed = 0;
@@ -147,12 +148,12 @@ struct Bench {
     ++opened;
     const pipeline::Surroundings around{*lines, *executor, clock, exchanges, lines->own, part.shape, {}};
     pipeline::StageOptions options;
-    options.range = part.range;
-    options.network = {1};
+    sessions = std::make_unique<pipeline::SessionTable>(around, pipeline::TableOptions{part.range, {1}});
     options.schedule.batch_tokens = part.batch_tokens;
     options.schedule.most_held = part.most_held;
-    worker = std::make_unique<pipeline::StageWorker>(around, *part.jobs, part.lane, std::move(options));
-    lines->stage = worker.get();
+    worker = std::make_unique<pipeline::StageWorker>(around, *sessions, part.jobs->training(), part.lane,
+                                                     std::move(options));
+    lines->sessions = sessions.get();
     pipeline::Route route;
     route.sequences = part.sequences;
     route.length = part.shape.sequence;
@@ -170,6 +171,7 @@ struct Bench {
     if (driver || worker) ++closed;
     driver.reset();
     worker.reset();
+    sessions.reset();
   }
 };
 
@@ -245,28 +247,60 @@ class TestPipelineTrainer : public QObject {
     bench.on_executor([&] { QCOMPARE(bench.opened, 2); });
   }
 
+  // It computes for others, of whom there is none here.
+  void a_node_that_assists_trains_on_no_text_of_its_own() {
+    Bench bench;
+    bench.attach();
+    bench.step();
+    bench.trainer.set_assisting(true);
+    // Micro-batches that its driver has sent already may fill a step.
+    Expected<train::InnerStep> last = train::InnerStep();
+    for (int i = 0; i < 5 && last.ok(); ++i) {
+      const auto later = bench.executor->post_after(std::chrono::milliseconds(30),
+                                                    [&] { bench.clock.jump(std::chrono::seconds(1)); });
+      last = bench.trainer.step({});
+    }
+    QVERIFY(!last.ok());
+    QCOMPARE(last.error().code, ErrorCode::Timeout);
+    QVERIFY(!bench.trainer.next_text());
+    QVERIFY(bench.trainer.idle()->training < std::chrono::minutes(1));
+    bench.trainer.set_assisting(false);
+    bench.step();
+  }
+
   void idleness_is_the_time_outside_of_steps() {
     Bench bench;
     bench.attach();
     bench.step();
     bench.clock.jump(std::chrono::hours(1));
-    QVERIFY(bench.trainer.idle().value() >= std::chrono::hours(1));
-    bench.trainer.note_rest();
-    QVERIFY(bench.trainer.idle().value() < std::chrono::hours(1));
+    QVERIFY(bench.trainer.idle()->training >= std::chrono::hours(1));
+    QVERIFY(bench.trainer.idle()->texts >= std::chrono::hours(1));
+    // A rest for the rounds: texts are computed, and training is not.
+    bench.trainer.rest();
+    QVERIFY(bench.trainer.idle()->training >= std::chrono::hours(1));
+    QVERIFY(bench.trainer.idle()->texts < std::chrono::hours(1));
+    bench.step();
+    QVERIFY(bench.trainer.idle()->training < std::chrono::hours(1));
   }
 
-  void a_queue_runs_tasks_in_order_until_it_is_closed() {
+  void a_queue_runs_texts_first_and_all_in_order_until_it_is_closed() {
     JobQueue queue;
+    Executor &training = queue.training(), &texts = queue.texts();
     std::string ran;
+    const auto append = [&](char letter) { return [&ran, letter] { ran += letter; }; };
     QVERIFY(!queue.run_one(std::chrono::milliseconds(1)));
-    QVERIFY(queue.post([&] { ran += queue.on_thread() ? "a" : "-"; }) && queue.post([&] { ran += "b"; }));
-    QVERIFY(!queue.on_thread());
+    QVERIFY(training.post([&] { ran += training.on_thread() ? "a" : "-"; }) && training.post(append('b')));
+    QVERIFY(!training.on_thread());
     QVERIFY(queue.run_one({}) && queue.run_one({}) && !queue.run_one({}));
     QCOMPARE(ran, std::string("ab"));
-    QVERIFY(queue.post([&] { ran += "c"; }));
+    QVERIFY(training.post(append('c')) && texts.post(append('d')) && texts.post(append('e')));
+    QVERIFY(queue.run_text({}));
+    QVERIFY(queue.run_one({}) && queue.run_one({}) && !queue.run_text({}));
+    QCOMPARE(ran, std::string("abdec"));
+    QVERIFY(training.post(append('f')) && texts.post(append('g')));
     queue.close();
-    QVERIFY(!queue.run_one({}) && !queue.post([&] { ran += "d"; }));
-    QCOMPARE(ran, std::string("ab"));
+    QVERIFY(!queue.run_one({}) && !training.post(append('h')) && !texts.post(append('i')));
+    QCOMPARE(ran, std::string("abdec"));
   }
 };
 

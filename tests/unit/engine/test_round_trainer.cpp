@@ -399,6 +399,32 @@ class TestRoundTrainer : public QObject {
     QVERIFY(bench.turn() == RoundTrainer::Turn::Train);
   }
 
+  // Of a network whose members hold parts: those that are behind need this node's part.
+  void a_part_assists_where_a_whole_model_rests() {
+    TrainerBench b;
+    b.options.parts = {rounds::Fragment{0, 0, 2, 3}, rounds::Fragment{1, 2, 4, 3}};
+    b.options.own_part = 1;
+    b.make();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.executor.run();
+    QVERIFY(b.turn() == RoundTrainer::Turn::Rest);  // before its first anchor: its weights are of no use
+    b.start(0, {1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    QCOMPARE(b.train(), 3);
+    QVERIFY(b.turn() == RoundTrainer::Turn::Assist);
+    // The steps for others count as its own, also in the next round.
+    for (int i = 0; i < 2; ++i) {
+      QVERIFY(b.turn() == RoundTrainer::Turn::Assist);
+      for (float& w : b.model.weights) w -= 1;
+      b.trainer->after_step(100);
+    }
+    QCOMPARE(b.trainer->view().work.steps, std::uint32_t{5});
+    QVERIFY(b.trainer->view().resting);
+    b.ask(rounds::AfterBoundary::TrainOn);
+    QVERIFY(b.turn() == RoundTrainer::Turn::Train);
+    b.executor.run();
+    QCOMPARE(b.delta(0), (Weights{5, 5, 5, 5}));
+  }
+
   void a_start_wakes_the_training() {
     TrainerBench b;
     b.options.longest_rest = std::chrono::minutes(5);

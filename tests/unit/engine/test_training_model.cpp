@@ -79,6 +79,7 @@ class TestTrainingModel : public QObject {
   void text_longer_than_the_trained_window();
   void stop_sequences_end_the_text_before_them();
   void texts_are_the_same_in_any_company();
+  void a_text_goes_on_when_its_window_is_lost();
   void log_probabilities_are_those_of_the_whole_window();
   void rounds_work_on_any_part_of_the_weights();
 };
@@ -278,6 +279,68 @@ void TestTrainingModel::texts_are_the_same_in_any_company() {
   hooks.turn_over = [&] { return asked % 5 == 0; };
   while (done < texts.size()) batch.write(*run.session, 1, hooks);  // the windows stay between the turns
   for (std::size_t i = 0; i < texts.size(); ++i) QCOMPARE(texts[i]->result().text, alone[i]);
+}
+
+namespace {
+
+// A model whose windows are lost now and then, as when a round ends in a network with parts.
+class Forgetful final : public neuroshard::engine::TrainingSession, public neuroshard::engine::TextModel {
+ public:
+  explicit Forgetful(neuroshard::engine::TrainingSession& inner) : inner_(inner) {}
+  int lost = 0;
+
+  Expected<void> open_session(std::uint64_t session, std::uint32_t capacity) override {
+    return inner_.text_model().open_session(session, capacity);
+  }
+  Expected<void> extend_sessions(std::uint32_t count, const compute::SessionPart* parts) override {
+    if (++calls_ % 7 != 0) return inner_.text_model().extend_sessions(count, parts);
+    ++lost;
+    return make_error(ErrorCode::Cancelled, "a new round has begun");
+  }
+  void close_session(std::uint64_t session) override { inner_.text_model().close_session(session); }
+
+  Expected<neuroshard::engine::SessionInfo> prepare(
+      const neuroshard::engine::PrepareOptions& options) override {
+    return inner_.prepare(options);
+  }
+  Expected<neuroshard::engine::StepReport> step(const CancelToken& cancel) override {
+    return inner_.step(cancel);
+  }
+  Expected<neuroshard::engine::Validation> evaluate(bool complete, const CancelToken& cancel) override {
+    return inner_.evaluate(complete, cancel);
+  }
+  Expected<std::string> save() override { return inner_.save(); }
+  Expected<void> finish() override { return inner_.finish(); }
+  std::uint64_t steps_done() const override { return inner_.steps_done(); }
+  const neuroshard::engine::SessionInfo& info() const override { return inner_.info(); }
+  compute::Stage& stage() override { return inner_.stage(); }
+  TextModel& text_model() override { return *this; }
+  const data::Tokenizer& tokenizer() const override { return inner_.tokenizer(); }
+  neuroshard::engine::TrainingHistory& history() override { return inner_.history(); }
+
+ private:
+  neuroshard::engine::TrainingSession& inner_;
+  int calls_ = 0;
+};
+
+}  // namespace
+
+void TestTrainingModel::a_text_goes_on_when_its_window_is_lost() {
+  TrainingFixture fixture(network(4, 0));
+  ModelRun run(fixture, "d", true);
+  QVERIFY(run.info.ok());
+  run.steps(30);
+  neuroshard::engine::GenerateOptions options;
+  options.prompt = "a cat that ran";
+  options.seed = 3;
+  options.max_tokens = 20;
+  const auto expected = neuroshard::engine::generate(*run.session, fixture.clock(), options);
+  QVERIFY(expected.ok());
+  Forgetful forgetful(*run.session);
+  const auto text = neuroshard::engine::generate(forgetful, fixture.clock(), options);
+  QVERIFY2(text.ok(), text.ok() ? "" : text.error().message.c_str());
+  QVERIFY(forgetful.lost >= 2);
+  QCOMPARE(text->text, expected->text);
 }
 
 // The oracle computes the log-softmax of every position from the whole window without a cache.

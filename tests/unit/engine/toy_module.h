@@ -74,7 +74,11 @@ class ToyStage final : public compute::Stage {
             pointer(s.moment2)};
   }
   compute::Status copy_out(std::uint32_t, compute::SlotBuffer, float*) override { return {}; }
-  compute::Status copy_in(std::uint32_t, compute::SlotBuffer, const float*) override { return {}; }
+  compute::Status copy_in(std::uint32_t slot, compute::SlotBuffer buffer, const float* source) override {
+    if (buffer == compute::SlotBuffer::Parameters)
+      std::copy_n(source, slots_[slot].parameters.size(), slots_[slot].parameters.begin());
+    return {};
+  }
   void parameters_changed() override {}
 
   compute::Status forward(std::uint64_t id, const compute::MicroBatch& batch, float*,

@@ -116,7 +116,8 @@ class TestPipelineFailover : public QObject {
     const auto driver = all.drive(2, 40);
     driver->start();
     QVERIFY(all.lab.run_until([&] { return driver->done.size() == 10; }));
-    all.first[1]->worker->pause(make_error(ErrorCode::Unavailable, "the computer runs on battery"));
+    all.first[1]->sessions->pause(pipeline::SessionKind::Training,
+                                  make_error(ErrorCode::Unavailable, "the computer runs on battery"));
     QVERIFY(all.lab.run_until([&] { return driver->done.size() == 12; }, test::second));
     QCOMPARE(driver->lost.size(), std::size_t{1});
     QVERIFY(driver->lost[0].what.find("battery") != std::string::npos);
@@ -125,7 +126,7 @@ class TestPipelineFailover : public QObject {
     QVERIFY(all.lab.run_until([&] { return driver->finished(); }));
     QCOMPARE(applied(*all.first[1]), before);
     // Back at work: it takes the session of another driver.
-    all.first[1]->worker->resume();
+    all.first[1]->sessions->resume(pipeline::SessionKind::Training);
     const auto other = all.drive(3, 8);
     other->start();
     QVERIFY(all.lab.run_until([&] { return other->finished(); }));

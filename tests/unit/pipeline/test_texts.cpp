@@ -173,6 +173,51 @@ class TestPipelineTexts : public QObject {
     QCOMPARE(all.writer.tokens, expected);
   }
 
+  // As when the weights change: the driver hears of it, and begins anew.
+  void a_stage_ends_its_texts() {
+    Fixture all(*module_);
+    all.begin(8);
+    QVERIFY(all.write(prompt_of(9), 1000).ok());
+    QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() == 5; }, minute));
+    const std::uint64_t before = all.driver->replaced();
+    all.first[1]->texts->end_sessions(make_error(ErrorCode::Cancelled, "a new round has begun"));
+    QCOMPARE(all.first[1]->texts->sessions(), std::size_t{0});
+    QVERIFY(all.lab.run_until([&] { return all.driver->replaced() == before + 1; }, minute));
+    // Nobody serves the kind any more.
+    all.first[1]->texts.reset();
+    QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() == 12; }, minute));
+  }
+
+  // Two kinds have places of their own, and one is paused without the other.
+  void a_table_has_sessions_of_both_kinds() {
+    Fixture all(*module_);
+    Node& both = all.lab.add_stage({0, 1, true, false}, {64, 4, 4});
+    both.texts = all.lab.texts_at(both);
+    all.first[0] = &both;
+    std::vector<Node*> stages = all.first;
+    for (std::size_t i : {1, 2}) {
+      Node& trainer = all.lab.add_stage(all.first[i]->range, {64, 4, 4});
+      stages[i] = &trainer;
+    }
+    all.begin(8);
+    QVERIFY(all.write(prompt_of(9), 1000).ok());
+    Node& home = all.lab.add_node();
+    LabDriver training(all.lab, home, all.lab.route(stages, 2, 2), all.shape, 1, 1000);
+    training.start();
+    QVERIFY(
+        all.lab.run_until([&] { return all.writer.tokens.size() > 5 && training.done.size() > 5; }, minute));
+    QCOMPARE(both.worker->sessions(), std::size_t{1});
+    QCOMPARE(both.texts->sessions(), std::size_t{1});
+    training.holders = [&](const auto&) { return std::vector<net::NodeId>{both.id}; };
+    both.sessions->pause(pipeline::SessionKind::Training, make_error(ErrorCode::Unavailable, "it rests"));
+    QCOMPARE(both.worker->sessions(), std::size_t{0});
+    const std::size_t trained = training.done.size(), written = all.writer.tokens.size();
+    QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() > written + 20; }, minute));
+    QVERIFY(training.done.size() <= trained + 2);  // what was under way
+    both.sessions->resume(pipeline::SessionKind::Training);
+    QVERIFY(all.lab.run_until([&] { return training.done.size() > trained + 5; }, minute));
+  }
+
   void texts_have_bounds() {
     Fixture all(*module_);
     all.begin(8);

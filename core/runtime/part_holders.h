@@ -1,0 +1,49 @@
+// Which members hold which part of the model, from the chain's registry: for the routes of the pipeline, and for the rule
+// whom a stage serves. Only members of trusted wallets count: what they send reaches the weights without the rounds' limits
+// for candidates.
+//
+// Threads: the host's executor.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/chain/registry.h"
+#include "core/compute/stage_range.h"
+#include "core/crypto/keys.h"
+#include "core/net/node_id.h"
+#include "core/pipeline/route.h"
+
+namespace neuroshard::runtime {
+
+class PartHolders {
+ public:
+  // Of the newest block; null: this node has no history yet.
+  using FindRegistry = std::function<chain::RegistryPtr()>;
+
+  PartHolders(std::vector<compute::StageRange> parts, std::uint32_t own_part, const net::NodeId& self,
+              FindRegistry registry);
+
+  chain::RegistryPtr registry() const { return find_registry_(); }
+  std::size_t parts() const { return parts_.size(); }
+  const compute::StageRange& range(std::uint32_t part) const { return parts_[part]; }
+  std::uint32_t own_part() const { return own_; }
+
+  // Trusted and active, ascending by number.
+  std::vector<net::NodeId> of_part(const chain::Registry& registry, std::uint32_t part) const;
+  std::vector<net::NodeId> of_range(const compute::StageRange& range) const;  // now
+  std::size_t fewest(const chain::Registry& registry) const;                  // of a part
+  // A holder for each part. Of its own part this node, of the others the holder with this node's place among the holders of
+  // its own part, so that drivers spread evenly; with each round the next one follows. Unavailable: a part has no holder.
+  Expected<std::vector<pipeline::RouteHop>> choose(const chain::Registry& registry) const;
+  // Denied: the node's wallet neither votes nor is vouched for.
+  Expected<void> admit(const net::NodeId& node) const;
+
+ private:
+  const std::vector<compute::StageRange> parts_;
+  const std::uint32_t own_;
+  const net::NodeId self_;
+  const FindRegistry find_registry_;
+};
+
+}  // namespace neuroshard::runtime

@@ -1,0 +1,201 @@
+#include "core/runtime/part_texts.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/engine/text_batch.h"
+
+namespace neuroshard::runtime {
+namespace {
+
+constexpr std::uint32_t piece_positions = 256;
+constexpr std::uint32_t text_window = 4;  // logits that a driver waits for; a text asks for one at a time
+
+Error round_is_over() {
+  return make_error(ErrorCode::Cancelled, "a new round has begun");
+}
+
+// The round whose anchors a text uses, in a route's base.
+Hash256 base_of(std::uint64_t round) {
+  Hash256 base{};
+  store_le(base.data(), round);
+  return base;
+}
+
+}  // namespace
+
+PartTexts::PartTexts(const Services& services, Bytes network, FindAnchor anchor)
+    : services_(services), network_(std::move(network)), find_anchor_(std::move(anchor)) {
+  const auto alive = [life = lifetime_.token()](auto call) {
+    return [life, call](const auto&... arguments) {
+      if (life.alive()) call(arguments...);
+    };
+  };
+  engine::PipelineTexts::Listener listener;
+  listener.executor = &services_.executor;
+  listener.open =
+      alive([this](std::uint64_t session, std::uint32_t positions) { open_text(session, positions); });
+  listener.extend =
+      alive([this](std::uint64_t session, const std::vector<std::int32_t>& tokens,
+                   const engine::PipelineTexts::Answer& answer) { extend_text(session, tokens, answer); });
+  listener.close = alive([this](std::uint64_t session) { close_text(session); });
+  services_.texts.listen(std::move(listener));
+}
+
+PartTexts::~PartTexts() {
+  services_.texts.listen({});
+  lifetime_.end();
+  on_gone();
+}
+
+void PartTexts::on_ready(const engine::PipelinePart& part, const pipeline::Surroundings& around,
+                         pipeline::SessionTable& sessions) {
+  part_ = part;
+  around_.emplace(around);
+  pipeline::TextStageOptions options;
+  options.sessions.of_one_driver = engine::max_batch_texts;
+  options.sessions.bytes = part.text_bytes;
+  options.admit = [this](const pipeline::Route& route) { return admit(route); };
+  stage_ = std::make_unique<pipeline::TextStage>(around, sessions, part.jobs->texts(), part.text_lane,
+                                                 std::move(options));
+  follow_round();
+}
+
+void PartTexts::on_gone() {
+  end_texts(make_error(ErrorCode::Unavailable, "training has ended"));
+  stage_.reset();
+  around_.reset();
+  part_.reset();
+  round_.reset();
+  used_.reset();
+}
+
+void PartTexts::tick() {
+  if (!stage_) return;
+  follow_round();
+  end_what_is_late();
+  release_weights();
+}
+
+// ---- this node's part
+
+// The jobs of earlier sessions run before the weights change.
+void PartTexts::follow_round() {
+  auto now = find_anchor_();
+  if (!now || now->round == round_) return;
+  round_ = now->round;
+  end_texts(round_is_over());
+  stage_->end_sessions(round_is_over());
+  static_cast<void>(part_->jobs->texts().post(
+      [stage = part_->anchor, anchor = std::move(now->anchor)] { stage->use(anchor); }));
+  services_.texts.set_round(*round_);
+}
+
+void PartTexts::release_weights() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (stage_->sessions() > 0) used_ = now;
+  if (!used_ || now - *used_ < weights_kept) return;
+  used_.reset();
+  static_cast<void>(part_->jobs->texts().post([stage = part_->anchor] { stage->release(); }));
+}
+
+Expected<void> PartTexts::admit(const pipeline::Route& route) const {
+  if (route.sequences > piece_positions || route.positions > part_->shape.sequence)
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("a text of this network has {} positions, in pieces of {} at most",
+                                  part_->shape.sequence, piece_positions));
+  NS_RETURN_IF_ERROR(services_.holders.admit(crypto::node_id(route.driver)));
+  if (!round_) return make_error(ErrorCode::Unavailable, "this node has no certified weights yet");
+  if (route.base != base_of(*round_))
+    return make_error(
+        ErrorCode::Unavailable,
+        fmt::format("the weights here are those of round {}, and the text asks for others", *round_));
+  return {};
+}
+
+// ---- this node's texts
+
+Expected<pipeline::Route> PartTexts::route(std::uint32_t positions) {
+  const chain::RegistryPtr registry = services_.holders.registry();
+  if (registry == nullptr || !round_)
+    return make_error(ErrorCode::Unavailable,
+                      "this node has no certified weights yet: try again in a moment");
+  pipeline::Route route;
+  NS_ASSIGN_OR_RETURN(route.hops, services_.holders.choose(*registry));
+  services_.entropy.fill({route.session.data(), route.session.size()});
+  route.kind = pipeline::SessionKind::Text;
+  route.sequences = piece_positions;
+  route.length = 1;
+  route.window = text_window;
+  route.positions = positions;
+  route.wire = pipeline::WireFormat::Fp32;
+  route.base = base_of(*round_);
+  return route;
+}
+
+void PartTexts::open_text(std::uint64_t session, std::uint32_t positions) {
+  if (stage_) follow_round();
+  Text& text = texts_[session];
+  if (!stage_) {
+    text.failed = make_error(ErrorCode::Unavailable, "training has ended");
+    return;
+  }
+  auto chosen = route(positions);
+  if (!chosen.ok()) {
+    text.failed = chosen.error();
+    return;
+  }
+  pipeline::LeadEvents events;
+  events.holders = [this](const pipeline::StageRange& range) { return services_.holders.of_range(range); };
+  events.lost = [&text](const pipeline::Lost& lost) {
+    text.lost = fmt::format("{}… with part {} of the model does not answer: {}",
+                            to_hex(lost.node).substr(0, 12), lost.position + 1, lost.what);
+  };
+  text.driver = std::make_unique<pipeline::TextDriver>(*around_, services_.key, network_,
+                                                       std::move(chosen).value(), std::move(events));
+  text.driver->start();
+}
+
+void PartTexts::extend_text(std::uint64_t session, const std::vector<std::int32_t>& tokens,
+                            engine::PipelineTexts::Answer answer) {
+  const auto found = texts_.find(session);
+  // It ended with its round, and this call was on its way.
+  if (found == texts_.end()) return answer ? answer(round_is_over()) : void();
+  Text& text = found->second;
+  if (!text.driver) return answer ? answer(*text.failed) : void();
+  pipeline::TextDriver::Logits done;
+  if (answer)
+    done = [&text](Span<const float> logits) {
+      std::exchange(text.answer, nullptr)(std::vector<float>(logits.begin(), logits.end()));
+    };
+  text.answer = answer;
+  text.asked = services_.clock.monotonic_now();
+  if (const auto extended = text.driver->extend(tokens, std::move(done)); !extended.ok() && text.answer)
+    std::exchange(text.answer, nullptr)(extended.error());
+}
+
+void PartTexts::close_text(std::uint64_t session) {
+  const auto found = texts_.extract(session);
+  if (!found.empty() && found.mapped().driver) found.mapped().driver->close();
+}
+
+void PartTexts::end_texts(const Error& reason) {
+  while (!texts_.empty()) {
+    auto text = texts_.extract(texts_.begin());
+    if (text.mapped().driver) text.mapped().driver->close();
+    if (text.mapped().answer) text.mapped().answer(reason);
+  }
+}
+
+void PartTexts::end_what_is_late() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  for (auto& [session, text] : texts_) {
+    if (!text.answer || now - text.asked < patience) continue;
+    const std::string what =
+        text.lost.empty() ? std::string("the holders of the model's parts do not answer") : text.lost;
+    std::exchange(text.answer, nullptr)(make_error(ErrorCode::Unavailable, what));
+  }
+}
+
+}  // namespace neuroshard::runtime
