@@ -2,6 +2,7 @@
 
 #include <QDir>
 #include <QFileDialog>
+#include <QInputDialog>
 #include <QJsonDocument>
 #include <QMessageBox>
 #include <QPushButton>
@@ -92,13 +93,36 @@ void LinkController::ask_to_join(const QString& text, const QJsonObject& profile
   const QPushButton* yes = question.addButton(tr("Join"), QMessageBox::AcceptRole);
   question.setDefaultButton(QMessageBox::Cancel);
   question.exec();
-  if (question.clickedButton() == static_cast<const QAbstractButton*>(yes)) join(text, folder);
+  if (question.clickedButton() != static_cast<const QAbstractButton*>(yes)) return;
+  if (const auto part = choose_part(profile["parts"].toArray())) join(text, folder, *part);
 }
 
-void LinkController::join(const QString& text, const QString& folder) {
+std::optional<int> LinkController::choose_part(const QJsonArray& parts) {
+  if (parts.isEmpty()) return 0;
+  QStringList items;
+  for (const QJsonValue& part : parts)
+    items << tr("Part %1: %2 (%L3 parameters)")
+                 .arg(part["part"].toInt())
+                 .arg(part["holds"].toString())
+                 .arg(part["parameters"].toInteger());
+  QInputDialog question(&parts_.window);
+  question.setObjectName("partQuestion");
+  question.setWindowTitle(tr("Choose a part of the model"));
+  question.setLabelText(
+      tr("Each member of this network holds a part of the model. Training needs a member for every part: ask "
+         "the "
+         "sender which one is missing.\n\nThis computer keeps its part for as long as it stays in the "
+         "network."));
+  question.setComboBoxItems(items);
+  question.setOkButtonText(tr("Join"));
+  if (question.exec() != QDialog::Accepted) return std::nullopt;
+  return parts[items.indexOf(question.textValue())]["part"].toInt();
+}
+
+void LinkController::join(const QString& text, const QString& folder, int part) {
   parts_.background.run(
       this, [folder] { return QDir().mkpath(folder); },
-      [this, folder, text](bool made) {
+      [this, folder, text, part](bool made) {
         if (!made) {
           Q_EMIT failed(tr("NeuroShard can't join the network"),
                         tr("The folder %1 can't be created.").arg(folder));
@@ -108,6 +132,7 @@ void LinkController::join(const QString& text, const QString& folder) {
         LaunchRequest request;
         request.data_directory = folder;
         request.invitation = text;
+        request.part = part;
         parts_.supervisor.move_to(request);
       });
 }

@@ -243,6 +243,13 @@ Expected<void> DataDirectory::store_settings(SettingsFile file) {
   return {};
 }
 
+Expected<void> DataDirectory::keep_setting(Setting id) {
+  SettingsFile file = settings_file_;
+  if (std::any_of(file.begin(), file.end(), [id](const auto& entry) { return entry.first == id; })) return {};
+  file.emplace_back(id, settings_.value(id));
+  return store_settings(std::move(file));
+}
+
 Expected<void> DataDirectory::set_setting(Setting id, const SettingValue& value) {
   // As a person would have written it, so that bounds hold here too.
   NS_ASSIGN_OR_RETURN(const SettingValue checked, parse_setting(id, format_setting(id, value)));

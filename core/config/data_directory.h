@@ -90,6 +90,8 @@ class DataDirectory {
   Expected<void> set_setting(Setting id, const SettingValue& value);
   // Back to the default.
   Expected<void> clear_setting(Setting id);
+  // Writes the present value into settings.toml, unless that has one, so that later starts need no flag for it.
+  Expected<void> keep_setting(Setting id);
 
  private:
   struct Lock;

@@ -91,6 +91,12 @@ Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& co
   return opened;
 }
 
+// A node has its part for good: the first start that names one is enough.
+Expected<void> keep_part(config::DataDirectory& directory) {
+  const bool named = directory.settings().origin(config::Setting::Part) == config::SettingOrigin::Flag;
+  return named ? directory.keep_setting(config::Setting::Part) : Expected<void>();
+}
+
 runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirectory& opened,
                                         CommandContext& context) {
   runtime::RuntimeOptions options;
@@ -113,6 +119,7 @@ runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirec
 Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, CommandContext& context,
                    bool* upgraded) {
   NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_invited(flags, context));
+  NS_RETURN_IF_ERROR(keep_part(*opened.directory));
   runtime::RuntimeServices services = {context.files, context.entropy, context.clock, *opened.logger,
                                        program_version()};
   runtime::RuntimeOptions options = runtime_options(flags, opened, context);

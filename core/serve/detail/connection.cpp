@@ -60,6 +60,8 @@ ApiError api_error(const Error& error) {
   switch (error.code) {
     case ErrorCode::InvalidArgument: return error_of(400, "", error.message);
     case ErrorCode::Denied: return error_of(400, "context_length_exceeded", error.message);
+    case ErrorCode::Unsupported:
+      return error_of(400, "unsupported", error.message);  // clients try a 5xx again
     case ErrorCode::NotFound: return error_of(503, "model_not_ready", error.message);
     case ErrorCode::Busy: return error_of(503, "node_busy", error.message);
     case ErrorCode::Unavailable: return error_of(503, "node_unavailable", error.message);

@@ -28,6 +28,7 @@ class TestDataDirectory : public QObject {
   void foreign_folder_is_refused();
   void missing_directory_is_not_made_for_readers();
   void settings_survive_and_keep_a_backup();
+  void a_flag_can_be_kept();
   void damaged_files_are_named_data();
   void damaged_files_are_named();
   void read_only_disk_is_said();
@@ -260,6 +261,22 @@ void TestDataDirectory::settings_survive_and_keep_a_backup() {
   QCOMPARE((*again)->settings().number(Setting::MemoryLimit), std::uint64_t{1} << 30);
   QVERIFY((*again)->clear_setting(Setting::MemoryLimit).ok());
   QCOMPARE((*again)->settings().number(Setting::MemoryLimit), std::uint64_t{0});
+}
+
+void TestDataDirectory::a_flag_can_be_kept() {
+  options_.setting_flags = {{Setting::Part, "2"}};
+  {
+    const auto directory = open();
+    QVERIFY((*directory)->keep_setting(Setting::Part).ok());
+  }
+  options_.setting_flags = {{Setting::Part, "3"}};
+  {
+    const auto directory = open();
+    QVERIFY((*directory)->keep_setting(Setting::Part).ok());  // the first one stays
+    QCOMPARE((*directory)->settings().number(Setting::Part), std::uint64_t{3});
+  }
+  options_.setting_flags = {};
+  QCOMPARE((*open())->settings().number(Setting::Part), std::uint64_t{2});
 }
 
 void TestDataDirectory::damaged_files_are_named_data() {
