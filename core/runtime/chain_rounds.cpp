@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/engine/initial_weights.h"
 #include "core/engine/training_data.h"
 #include "core/engine/training_memory.h"
 #include "core/runtime/chain_decisions.h"
@@ -19,9 +18,6 @@ namespace neuroshard::runtime {
 namespace {
 
 constexpr Duration refresh_pause = std::chrono::milliseconds(500);
-constexpr Duration away_pause = std::chrono::milliseconds(50);
-// The longest wait for voters that do not answer this node's notice that it leaves.
-constexpr Duration voters_answer_limit = std::chrono::seconds(2);
 constexpr std::size_t most_pull_bytes = 16u << 10;
 constexpr net::RequestLimits reports{
     .per_second = 2, .burst = 16, .group_factor = 8, .bytes_per_second = 64u << 10, .bytes_burst = 1u << 20};
@@ -47,6 +43,7 @@ ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::
       directory_(directory.path()),
       trust_(ChainTrust::read(services.files, directory_, directory.profile())),
       part_(config::own_part(directory.profile().consensus, directory.settings())),
+      rows_(consensus_, network_, part_.ok() ? *part_ : std::nullopt),
       shares_tokenizer_(!engine::has_publisher(directory)),
       spool_(storage::make_file_spool({directory_ + "/spool", engine::round_spool_memory, disk_,
                                        [this] { return trainer_->spare_memory(); }})),
@@ -75,30 +72,11 @@ std::shared_ptr<engine::PipelineTrainer> ChainRounds::pipeline() const {
   return pipeline_ ? pipeline_->trainer() : nullptr;
 }
 
-chain::RowSet ChainRounds::own_rows() const {
-  if (!part_.ok() || !*part_) return {};
-  return chain::RowSet::of({(*part_)->index});
-}
-
-std::function<Expected<rounds::Anchor>(std::uint32_t row)> ChainRounds::other_rows() const {
-  if (own_rows().is_all()) return nullptr;
-  return [shape = config::model_shape(consensus_), parts = config::model_parts(consensus_),
-          network = network_, spool = spool_](std::uint32_t row) {
-    return engine::initial_state(shape, parts.at(row), network, *spool);
-  };
-}
-
 std::vector<rounds::RoundLearner*> ChainRounds::learners() {
-  std::vector<rounds::RoundLearner*> learners;
-  const chain::RowSet own = own_rows();
-  std::size_t held = 0;
-  for (std::uint32_t row = 0; row < fragments_.size(); ++row) {
-    learners.push_back(nullptr);
-    if (!own.has(row)) continue;
-    learners.back() = other_learners_.empty() ? &trainer_->learner(held) : other_learners_[held].get();
-    ++held;
-  }
-  return learners;
+  std::vector<rounds::RoundLearner*> own;
+  for (std::size_t i = 0; i < trainer_->fragments(); ++i)
+    own.push_back(other_learners_.empty() ? &trainer_->learner(i) : other_learners_[i].get());
+  return rows_.learners(fragments_.size(), own);
 }
 
 std::unique_ptr<ChainRounds> ChainRounds::make(PeerHost& host, data::PeerSource& files,
@@ -137,8 +115,7 @@ void ChainRounds::stop() {
     lifetime_.end();
     host_.member().set_members(nullptr);
     timer_.reset();
-    away_timer_.reset();
-    away_.reset();
+    presence_.close();
     methods_.clear();
     if (pipeline_) pipeline_->close();
     close_chain();
@@ -155,7 +132,7 @@ void ChainRounds::close_chain() {
   node_.reset();
   content_.reset();
   training_.reset();
-  no_room_ = false;
+  presence_.forget_room();
   files_.reset();
   own_files_.reset();
 }
@@ -251,7 +228,7 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
       [beginning, disk = disk_, first = facts.states,
        from = BeginningSources{services_.files, *files_, directory_, network_,
                                outer_rules(consensus_, facts.tokenizer), fragments_,
-                               files_->block_count() > 0, other_rows()}] {
+                               files_->block_count() > 0, rows_.other_states(spool_)}] {
         disk->measure();
         *beginning = read_beginning(from, first);
       },
@@ -301,7 +278,7 @@ void ChainRounds::begin(ChainBeginning& beginning) {
   std::array<std::uint8_t, 8> seed{};
   services_.entropy.fill({beacon_seed.data(), beacon_seed.size()});
   services_.entropy.fill({seed.data(), seed.size()});
-  const ChainFacts facts{consensus_, network_, fragments_, *tokenizer_, own_rows()};
+  const ChainFacts facts{consensus_, network_, fragments_, *tokenizer_, rows_.rows()};
   if (interpositions_.other_caller)
     other_caller_ = interpositions_.other_caller(host_.member().caller(), host_.key(), network_);
   net::PeerCaller& caller = other_caller_ ? *other_caller_ : host_.member().caller();
@@ -342,15 +319,10 @@ void ChainRounds::begin(ChainBeginning& beginning) {
   }
   training_->start();
   node_->start();
-  if (away_) node_->go_away();  // its rounds begin while it is away
+  presence_.begin();
 }
 
 // ---- Blocks and anchors
-
-std::string ChainRounds::name_of(std::uint32_t row) const {
-  if (fragments_.size() == 1) return "";
-  return fmt::format("{} {} of {}", pipeline_ ? "part" : "fragment", row + 1, fragments_.size());
-}
 
 void ChainRounds::on_block(const chain::ChainTip& before, const chain::ChainTip& tip,
                            const chain::BlockPtr& block) {
@@ -360,10 +332,10 @@ void ChainRounds::on_block(const chain::ChainTip& before, const chain::ChainTip&
   for (const chain::RowResult& row : block->body.result->rows)
     if (row.carried)
       services_.logger.info(
-          "rounds",
-          fmt::format("{}{}round {} leaves the anchor as it is: its work goes into "
-                      "the next one",
-                      name_of(row.row), fragments_.size() == 1 ? "" : ": ", block->body.result->round));
+          "rounds", fmt::format("{}{}round {} leaves the anchor as it is: its work goes into "
+                                "the next one",
+                                rows_.name_of(row.row, fragments_.size()), fragments_.size() == 1 ? "" : ": ",
+                                block->body.result->round));
 }
 
 // The node keeps its reserves for the members of the newest block.
@@ -398,7 +370,7 @@ void ChainRounds::on_anchor(std::uint64_t round, std::uint32_t row, const rounds
   trouble_.clear();
   const rounds::TrainingView now = training_->view();
   if (now.holds) files_->release();
-  const std::string name = name_of(row), prefix = name.empty() ? "" : name + ": ";
+  const std::string name = rows_.name_of(row, fragments_.size()), prefix = name.empty() ? "" : name + ": ";
   report_->on_anchor(fmt::format("{}round {}", prefix, round), now);
   const outer::AggregateReport* step = training_->states().report(row);
   if (auto entry = entries_.take(row, round, step)) {
@@ -411,40 +383,6 @@ void ChainRounds::on_anchor(std::uint64_t round, std::uint32_t row, const rounds
   refresh();
 }
 
-// ---- Presence
-
-void ChainRounds::announce_away(MonotonicTime deadline, std::function<void()> done) {
-  host_.run([&] {
-    away_ = AwayNotice{host_.clock().monotonic_now(), deadline, std::move(done)};
-    if (node_) node_->go_away();
-    check_away_notice();
-  });
-}
-
-// The others go on without this node, or nobody is there who could.
-bool ChainRounds::may_go() const {
-  if (!node_ || node_->is_away()) return true;
-  const chain::ChainView now = node_->view();
-  if (now.committee <= 1) return true;
-  const bool silence = now.committee - now.missing.size() <= 1;
-  return silence && host_.clock().monotonic_now() - away_->begun >= voters_answer_limit;
-}
-
-void ChainRounds::check_away_notice() {
-  if (!away_ || !away_->done) return;
-  if (may_go() || host_.clock().monotonic_now() >= away_->deadline)
-    return std::exchange(away_->done, nullptr)();
-  away_timer_ = host_.executor().post_after(away_pause, [this] { check_away_notice(); });
-}
-
-void ChainRounds::announce_back() {
-  host_.run([this] {
-    away_.reset();
-    away_timer_.reset();
-    if (node_ && !no_room_) node_->come_back();
-  });
-}
-
 // ---- Room on the disk
 
 void ChainRounds::make_room(const std::vector<rounds::Fragment>& fragments) {
@@ -455,24 +393,13 @@ void ChainRounds::make_room(const std::vector<rounds::Fragment>& fragments) {
                                      [this] { return trainer_->spare_memory(); });
 }
 
-// The others go on without a node that has no room for a round.
-void ChainRounds::follow_room() {
-  if (!node_) return;
-  const bool no_room = !training_->view().no_room.empty();
-  if (no_room == std::exchange(no_room_, no_room) || away_) return;
-  if (no_room)
-    node_->go_away();
-  else
-    node_->come_back();
-}
-
 // ---- For people
 
 void ChainRounds::refresh_later() {
   timer_ = host_.executor().post_after(refresh_pause, [this] {
     if (files_) files_->release();
     if (room_) room_->measure(*work_, host_.clock().monotonic_now());
-    follow_room();
+    if (training_) presence_.set_no_room(!training_->view().no_room.empty());
     refresh();
     refresh_later();
   });
@@ -495,7 +422,7 @@ ChainMoment ChainRounds::moment(const engine::RoundTrainer::View& training) cons
 std::string ChainRounds::trouble_with_part(const ChainMoment& now) const {
   if (!pipeline_ || !now.registry) return {};
   const chain::MemberRecord* self = now.registry->find(host_.id());
-  if (self != nullptr && !(self->rows == own_rows()))
+  if (self != nullptr && !(self->rows == rows_.rows()))
     return "the members know this node as the holder of another part of the model: start it with that part, "
            "or with a "
            "new data directory";
@@ -528,8 +455,8 @@ void ChainRounds::refresh() {
     if (now.chain.wanted_tokenizer) view.phase = "taking over the network's tokenizer";
     seen = report_->seen(now);
   }
-  if (no_room_) view.phase = "paused until there is room on the disk";
-  if (away_) view.phase = "away";
+  if (presence_.has_no_room()) view.phase = "paused until there is room on the disk";
+  if (presence_.is_away()) view.phase = "away";
   status_->update(seen, view);
   std::lock_guard lock(board_->mutex);
   board_->view = std::move(view);

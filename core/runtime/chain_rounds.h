@@ -30,19 +30,20 @@
 #include "core/runtime/chain_settings.h"
 #include "core/runtime/chain_trust.h"
 #include "core/runtime/disk_room.h"
+#include "core/runtime/held_rows.h"
 #include "core/runtime/interpositions.h"
 #include "core/runtime/member_peers.h"
 #include "core/runtime/observed_content.h"
 #include "core/runtime/patient_executor.h"
 #include "core/runtime/peer_host.h"
 #include "core/runtime/pipeline_service.h"
-#include "core/runtime/presence.h"
 #include "core/runtime/round_entries.h"
+#include "core/runtime/rounds_presence.h"
 #include "core/runtime/rounds_status.h"
 
 namespace neuroshard::runtime {
 
-class ChainRounds final : public Presence {
+class ChainRounds final {
  public:
   // Null when the network has no outer rounds. host and files, which gets the batch lists, outlive it.
   static std::unique_ptr<ChainRounds> make(PeerHost& host, data::PeerSource& files,
@@ -50,7 +51,7 @@ class ChainRounds final : public Presence {
                                            const RuntimeServices& services,
                                            std::shared_ptr<storage::DiskBudget> disk,
                                            Interpositions interpositions, ReportingAs as);
-  ~ChainRounds() override;
+  ~ChainRounds();
 
   // For the engine.
   const std::shared_ptr<engine::RoundTrainer>& trainer() const { return trainer_; }
@@ -69,9 +70,8 @@ class ChainRounds final : public Presence {
   // Further calls do nothing.
   void stop();
 
-  // By a statement in the next block. The node waits at most two seconds for voters that do not answer.
-  void announce_away(MonotonicTime deadline, std::function<void()> done) override;
-  void announce_back() override;
+  // Until stop().
+  Presence& presence() { return presence_; }
 
  private:
   // The part that any thread may read at any moment.
@@ -79,11 +79,6 @@ class ChainRounds final : public Presence {
     std::mutex mutex;
     node::RoundsView view;
   };
-  struct AwayNotice {
-    MonotonicTime begun, deadline;
-    std::function<void()> done;  // empty once it was called
-  };
-
   ChainRounds(PeerHost& host, data::PeerSource& files, const config::DataDirectory& directory,
               const RuntimeServices& services, std::shared_ptr<storage::DiskBudget> disk,
               Interpositions interpositions);
@@ -102,15 +97,8 @@ class ChainRounds final : public Presence {
   void rank_members(const chain::ChainTip& tip);
   void ban_equivocators(const std::vector<chain::Evidence>& proven);
   void on_anchor(std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor);
-  std::string name_of(std::uint32_t row) const;  // "fragment 2 of 4", "part 2 of 4"; empty for a single row
-  bool may_go() const;
-  void check_away_notice();
-  chain::RowSet own_rows() const;
-  // The first states of the rows that this node does not hold, for the rounds' thread; null: there are none.
-  std::function<Expected<rounds::Anchor>(std::uint32_t row)> other_rows() const;
   std::vector<rounds::RoundLearner*> learners();
   void make_room(const std::vector<rounds::Fragment>& fragments);
-  void follow_room();
   void refresh_later();
   std::string trouble_with_part(const ChainMoment& now) const;
   void refresh();
@@ -126,8 +114,9 @@ class ChainRounds final : public Presence {
   const std::string directory_;
   const Expected<ChainTrust> trust_;
   const Expected<std::optional<config::ModelPart>> part_;  // of the model, that this node holds
-  const bool shares_tokenizer_;                            // no publisher gives one
-  const std::shared_ptr<Spool> spool_;                     // of payloads and anchors
+  const HeldRows rows_;
+  const bool shares_tokenizer_;         // no publisher gives one
+  const std::shared_ptr<Spool> spool_;  // of payloads and anchors
   std::shared_ptr<engine::RoundTrainer> trainer_;
   std::unique_ptr<PipelineService> pipeline_;  // null: see pipeline()
   std::unique_ptr<BatchLists> batches_;
@@ -154,15 +143,14 @@ class ChainRounds final : public Presence {
   std::unique_ptr<rounds::TrainingRounds> training_;
   std::unique_ptr<ObservedContent> content_;
   std::unique_ptr<chain::ChainNode> node_;
+  RoundsPresence presence_{host_, [this] { return node_.get(); }};
   std::unique_ptr<RoundsStatus> status_;
   RoundEntries entries_;
   std::optional<ChainReport> report_;            // once the rows are known
   std::map<std::uint32_t, std::uint64_t> kept_;  // by row: the round of the state on the disk
   std::string trouble_;
-  std::optional<AwayNotice> away_;  // from announce_away() to announce_back()
-  bool no_room_ = false;            // away until there is
   std::vector<net::MethodTable::Registration> methods_;
-  std::unique_ptr<TimerHandle> timer_, away_timer_;
+  std::unique_ptr<TimerHandle> timer_;
 };
 
 }  // namespace neuroshard::runtime

@@ -136,7 +136,7 @@ void NodeRuntime::start_sleep_notice(std::string system_bus) {
   options.program = "NeuroShard";
   options.reason = "Tells the other members of the network that this computer goes away";
   sleep_notice_ = std::make_unique<SleepNotice>(
-      platform::make_sleep_watch(std::move(options), services_.clock, services_.logger), *rounds_,
+      platform::make_sleep_watch(std::move(options), services_.clock, services_.logger), rounds_->presence(),
       [this] { network_->save_peers_now(); }, services_.clock, services_.logger);
 }
 
@@ -170,7 +170,7 @@ Expected<void> NodeRuntime::run(const node::TrainingPlan& plan, const CancelToke
                                 const std::function<void(const Event&)>& report) {
   report(ready());
   NS_RETURN_IF_ERROR(engine_->start_training(plan));
-  Departure departure(rounds_.get(), services_.clock);
+  Departure departure(rounds_ ? &rounds_->presence() : nullptr, services_.clock);
   std::optional<Error> failure;  // the error that stopped training
   bool is_stopping = false;
   while (true) {
