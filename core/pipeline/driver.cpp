@@ -19,7 +19,11 @@ Driver::Driver(const Surroundings& surroundings, const crypto::KeyPair& key, Byt
       finish_(std::move(events.finished)),
       exchanges_(surroundings.exchanges),
       hop_(surroundings, {[this](const Result& done, const Bytes&) { result(done); },
-                          [this](const Lost& one) { lead_.lost(one); }}),
+                          [this](const Lost& one) { lead_.lost(one); },
+                          [this] {
+                            lead_.ready();
+                            pump();
+                          }}),
       lead_(surroundings, key, std::move(network), std::move(route), std::move(events.lead), hop_, retry) {}
 
 void Driver::start() {
@@ -43,8 +47,9 @@ std::uint64_t Driver::oldest_unfinished() const {
   return unfinished_.empty() ? next_index_ : *unfinished_.begin();
 }
 
+// A micro-batch that no later stage can compute would hold up the steps of the earlier ones.
 void Driver::pump() {
-  while (started_ && !closed_) {
+  while (started_ && !closed_ && lead_.is_ready()) {
     const std::uint64_t oldest = oldest_unfinished();
     if (next_index_ - oldest >= route().window) return;
     auto text = next_();

@@ -2,8 +2,8 @@
 // and leads the session around a stage that is lost. It has no weights.
 //
 // Errors: a stage that does not answer is replaced by another holder of the same layers, and the micro-batches
-// without a result are sent again. Without another holder the driver asks again, every `retry`. Only close() ends a
-// session. Threads: the executor's, all members and all calls back.
+// without a result are sent again. Without another holder the driver asks again, every `retry`, and sends no new ones
+// until all stages are there. Only close() ends a session. Threads: the executor's, all members and all calls back.
 #pragma once
 
 #include <cstdint>

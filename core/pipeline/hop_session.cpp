@@ -11,27 +11,46 @@ HopSession::HopSession(const Surroundings& surroundings, const Route& route, std
       next_(surroundings,
             {[this](const Result& result, Bytes payload) { returned(result, std::move(payload)); },
              [this](const Lost& lost) {
+               ready_ = false;
                if (earlier_ != nullptr && !closed_) earlier_->send(encode_message(lost));
+             },
+             [this] {
+               ready_ = true;
+               tell_ready();
              }}),
       detached_at_(surroundings.clock.monotonic_now()) {
-  if (!is_last()) next_.follow(route_, position_ + 1);
+  lead_on();
+}
+
+void HopSession::lead_on() {
+  ready_ = is_last();
+  if (ready_)
+    tell_ready();
+  else
+    next_.follow(route_, position_ + 1);
+}
+
+void HopSession::tell_ready() {
+  if (ready_ && earlier_ != nullptr && !closed_) earlier_->send(encode_message(Ready{route_.revision}));
 }
 
 void HopSession::attach(FrameStream* earlier) {
   earlier_ = earlier;
   ++attachment_;
   if (earlier == nullptr) detached_at_ = around_.clock.monotonic_now();
+  tell_ready();
 }
 
 void HopSession::follow(const Route& route) {
   route_ = route;
   position_ = route.position_of(around_.own).value();
-  if (!is_last()) next_.follow(route_, position_ + 1);
+  lead_on();
 }
 
 Expected<std::size_t> HopSession::admit(const Message& message) const {
   const auto refuse = [](const char* text) { return make_error(ErrorCode::InvalidArgument, text); };
-  if (std::holds_alternative<Result>(message) || std::holds_alternative<Lost>(message))
+  if (std::holds_alternative<Result>(message) || std::holds_alternative<Lost>(message) ||
+      std::holds_alternative<Ready>(message))
     return refuse("an earlier hop sends work, not results");
   const auto size = payload_bytes(message, route_, own_hop(), around_.shape);
   if (!size) return refuse("a micro-batch is larger than its session's");

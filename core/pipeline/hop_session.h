@@ -44,9 +44,13 @@ class HopSession {
   std::uint64_t attachment() const { return attachment_; }
 
  private:
+  void lead_on();
+  void tell_ready();
+
   const Surroundings around_;
   Route route_;
   std::size_t position_;
+  bool ready_ = false;  // all later hops follow the route
   NextHop next_;
   FrameStream* earlier_ = nullptr;
   std::uint64_t attachment_ = 0;

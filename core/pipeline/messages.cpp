@@ -45,6 +45,7 @@ struct Writer {
     const std::string_view text = std::string_view(lost.what).substr(0, max_lost_text);
     bytes.insert(bytes.end(), text.begin(), text.end());
   }
+  void operator()(const Ready& ready) const { append_le(bytes, ready.revision); }
 };
 
 Work read_work(ByteReader& reader) {
@@ -103,6 +104,7 @@ Expected<Message> decode_message(ByteSpan bytes) {
     case 3: message = Close{reader.number<std::uint64_t>()}; break;
     case 4: message = read_result(reader); break;
     case 5: message = read_lost(reader); break;
+    case 6: message = Ready{reader.number<std::uint32_t>()}; break;
     default: reader.fail();
   }
   if (!reader.at_end())

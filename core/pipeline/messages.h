@@ -10,6 +10,8 @@
 //   4     later       Result: index u64 · tokens u64 · target tokens u64 ·      training: rows, none of the stage with
 //                     loss, balance, z fp64                                     the embedding. Text: logits fp32
 //   5     later       Lost: position u8 · node id 32 · what happened, UTF-8     –
+//   6     later       Ready: all hops from here on follow the route; revision   –
+//                     u32
 //
 // "Earlier" is the end nearer to the driver. N tokens of a micro-batch: sequences · length of the route.
 #pragma once
@@ -76,7 +78,12 @@ struct Lost {
   friend bool operator==(const Lost&, const Lost&) = default;
 };
 
-using Message = std::variant<Alive, Follow, Work, Close, Result, Lost>;
+struct Ready {
+  std::uint32_t revision = 0;  // of the route
+  friend bool operator==(const Ready&, const Ready&) = default;
+};
+
+using Message = std::variant<Alive, Follow, Work, Close, Result, Lost, Ready>;
 
 inline constexpr std::size_t max_lost_text = 300;
 

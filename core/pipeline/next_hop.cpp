@@ -70,13 +70,14 @@ void NextHop::close(std::uint64_t finished_below) {
 Expected<std::size_t> NextHop::admit(ByteSpan header) const {
   const auto message = decode_message(header);
   if (!message.ok()) return message.error();
-  if (std::holds_alternative<Alive>(*message)) return std::size_t{0};
+  if (std::holds_alternative<Alive>(*message) || std::holds_alternative<Ready>(*message))
+    return std::size_t{0};
   if (const auto* lost = std::get_if<Lost>(&*message); lost != nullptr && lost->position > position_)
     return std::size_t{0};
   const auto* result = std::get_if<Result>(&*message);
   if (result == nullptr || !unanswered_.contains(result->index))
     return make_error(ErrorCode::InvalidArgument,
-                      "a later hop may send results of work that it got, and losses only");
+                      "a later hop may send results of work that it got, losses, and that it is ready");
   const auto size = payload_bytes(*message, route_, hop(), around_.shape);
   if (!size || result->sums.tokens != std::uint64_t{kept_.at(result->index).work.sequences} * route_.length)
     return make_error(ErrorCode::InvalidArgument, "a result is not of the size of its micro-batch");
@@ -87,6 +88,10 @@ void NextHop::received(ByteSpan header, Bytes payload) {
   const Message message = decode_message(header).value();  // admitted
   const std::shared_ptr<const Events> events = events_;
   if (const auto* lost = std::get_if<Lost>(&message)) return events->lost(*lost);
+  if (const auto* ready = std::get_if<Ready>(&message)) {
+    if (ready->revision == route_.revision && events->ready) events->ready();
+    return;
+  }
   const auto* result = std::get_if<Result>(&message);
   if (result == nullptr) return;
   unanswered_.erase(result->index);

@@ -45,6 +45,8 @@ class NextHop {
   struct Events {
     std::function<void(const Result&, Bytes rows)> result;
     std::function<void(const Lost&)> lost;  // this hop or a later one
+    // All later hops follow the route that follow() named last. Null: nobody waits for that.
+    std::function<void()> ready = nullptr;
   };
   NextHop(const Surroundings& surroundings, Events events);
 

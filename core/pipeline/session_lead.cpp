@@ -35,6 +35,7 @@ void SessionLead::lost(const Lost& lost) {
   if (stopped_ || lost.position >= route_.hops.size()) return;
   // Somebody else is there by now.
   if (route_.hops[lost.position].node != lost.node) return;
+  ready_ = false;
   if (events_.lost) events_.lost(lost);
   if (failed_.size() >= most_failures) failed_.clear();
   failed_[lost.node] = clock_.monotonic_now();

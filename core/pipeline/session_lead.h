@@ -33,6 +33,9 @@ class SessionLead {
   void start();
   void stop();  // nothing is replaced any more
   void lost(const Lost& lost);
+  // All hops follow the present route.
+  void ready() { ready_ = true; }
+  bool is_ready() const { return ready_; }
 
   const Route& route() const { return route_; }
   std::uint64_t replaced() const { return replaced_; }  // hops
@@ -49,7 +52,7 @@ class SessionLead {
   NextHop& hop_;
   const Duration retry_;
   Route route_;
-  bool stopped_ = false;
+  bool stopped_ = false, ready_ = false;
   std::uint64_t replaced_ = 0;
   std::unordered_map<net::NodeId, MonotonicTime, net::NodeIdHash> failed_;  // when last
   std::map<std::uint8_t, std::unique_ptr<TimerHandle>> retries_;            // by position

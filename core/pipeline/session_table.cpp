@@ -11,7 +11,8 @@ namespace {
 
 constexpr Duration sweep_interval = std::chrono::seconds(1);
 constexpr Duration first_refusal = std::chrono::seconds(30), longest_refusal = std::chrono::hours(24);
-constexpr std::size_t most_refused = 1024;  // drivers
+constexpr Duration refusal_remembered = std::chrono::hours(1);  // after its end
+constexpr std::size_t most_refused = 1024;                      // drivers
 
 Error refusal(ErrorCode code, std::string text) {
   return make_error(code, std::move(text));
@@ -201,8 +202,10 @@ void SessionTable::refuse_driver(const SessionId& id, const Error& reason) {
   if (const auto found = sessions_.find(id); found != sessions_.end()) {
     if (refused_.size() >= most_refused) refused_.clear();
     Refused& refused = refused_[found->second->route().driver];
+    const MonotonicTime now = around_.clock.monotonic_now();
+    if (now - refused.until > refusal_remembered) refused.length = {};
     refused.length = std::clamp<Duration>(2 * refused.length, first_refusal, longest_refusal);
-    refused.until = around_.clock.monotonic_now() + refused.length;
+    refused.until = now + refused.length;
   }
   refuse(id, reason);
 }

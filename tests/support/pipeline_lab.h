@@ -43,13 +43,14 @@ class DelayedStream final : public net::PeerStream {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// A later hop that takes everything, says that it is there, and never answers.
+// A later hop that takes everything, says that it is there and ready, and never answers.
 class SilentHop {
  public:
   explicit SilentHop(Executor& executor) : executor_(executor) {}
   void take(std::shared_ptr<net::PeerStream> stream) {
     streams_.push_back(std::move(stream));
     read(*streams_.back());
+    write_frame(*streams_.back(), pipeline::Ready{0});
     beat();
   }
 
@@ -59,8 +60,14 @@ class SilentHop {
       if (message.ok() && message->has_value()) read(stream);
     });
   }
+  static void write_frame(net::PeerStream& stream, const pipeline::Message& message) {
+    Bytes frame(4);  // no payload
+    const Bytes header = pipeline::encode_message(message);
+    frame.insert(frame.end(), header.begin(), header.end());
+    stream.write(std::move(frame), [](const auto&) {});
+  }
   void beat() {
-    for (const auto& stream : streams_) stream->write(Bytes{0, 0, 0, 0, 0}, [](const auto&) {});
+    for (const auto& stream : streams_) write_frame(*stream, pipeline::Alive{});
     timer_ = executor_.post_after(std::chrono::seconds(1), [this] { beat(); });
   }
   Executor& executor_;

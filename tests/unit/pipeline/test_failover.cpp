@@ -111,6 +111,28 @@ class TestPipelineFailover : public QObject {
     QVERIFY(applied(*all.second[at]) >= 24 - 9 - 6 && applied(*all.second[at]) <= 24 - 9 + 6);
   }
 
+  // Its micro-batches would hold up the steps of the earlier stages, which would refuse it then.
+  void a_driver_waits_for_a_part_without_a_holder() {
+    Fixture all(*module_, 4);
+    const auto driver = all.drive(2, 12);
+    driver->holders = [&](const pipeline::StageRange& range) {
+      for (const Node* stage : all.first)
+        if (stage->range == range) return std::vector<net::NodeId>{stage->id};
+      return std::vector<net::NodeId>();
+    };
+    all.lab.kill(*all.first[2]);
+    driver->start();
+    all.lab.run_for(10 * minute);
+    QCOMPARE(driver->done.size(), std::size_t{0});
+    QCOMPARE(driver->driver().unfinished(), std::size_t{0});
+    for (const std::size_t i : {0, 1}) {
+      QCOMPARE(all.first[i]->worker->schedule().under_way(), std::size_t{0});
+      QCOMPARE(all.first[i]->worker->sessions(), std::size_t{1});  // it was not refused
+    }
+    driver->holders = nullptr;  // the second holder is found
+    QVERIFY(all.lab.run_until([&] { return driver->finished(); }, 5 * test::second));
+  }
+
   void a_pause_leads_sessions_around() {
     Fixture all(*module_, 4);
     const auto driver = all.drive(2, 40);

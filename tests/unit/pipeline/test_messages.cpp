@@ -110,7 +110,8 @@ class TestPipelineMessages : public QObject {
                                       Work{17, 12, 2},
                                       Close{18},
                                       Result{17, {32, 30, 99.5, 3.25, 0.125}},
-                                      Lost{1, crypto::node_id(key_of(2).public_key()), "connection refused"}};
+                                      Lost{1, crypto::node_id(key_of(2).public_key()), "connection refused"},
+                                      Ready{7}};
     for (const Message& message : all) {
       const Bytes bytes = encode_message(message);
       const auto read = decode_message(bytes);
@@ -125,7 +126,7 @@ class TestPipelineMessages : public QObject {
         QVERIFY(!decode_message(ByteSpan(bytes).first(bytes.size() - 1)).ok());
     }
     QVERIFY(!decode_message({}).ok());
-    QVERIFY(!decode_message(Bytes{6}).ok());
+    QVERIFY(!decode_message(Bytes{7}).ok());
     QVERIFY(decode_message(encode_message(Work{3, 4, 1})).ok());   // sent again, no result is wanted
     QVERIFY(!decode_message(encode_message(Work{3, 5, 1})).ok());  // finished before it was sent
     QVERIFY(!decode_message(encode_message(Work{3, 3, 0})).ok());
