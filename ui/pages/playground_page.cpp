@@ -133,6 +133,13 @@ QWidget* PlaygroundPage::build_side() {
   card->body()->addWidget(mode_);
   mode_help_ = make_paragraph({}, "caption");
   card->body()->addWidget(mode_help_);
+  parts_help_ =
+      make_paragraph(tr("The text passes the nodes that hold the other parts of the model. They can read "
+                        "it."),
+                     "caption");
+  parts_help_->setObjectName(QStringLiteral("parts_help"));
+  parts_help_->hide();
+  card->body()->addWidget(parts_help_);
   connect(mode_, &QComboBox::currentIndexChanged, this, &PlaygroundPage::mode_changed);
   column->addWidget(card);
   column->addWidget(build_models());
@@ -241,6 +248,7 @@ void PlaygroundPage::shown() {
 }
 
 void PlaygroundPage::refresh(const node::Snapshot& snapshot) {
+  parts_help_->setVisible(snapshot.rounds.part.has_value());
   show_model(snapshot);
 }
 
@@ -293,6 +301,9 @@ QString PlaygroundPage::who_answers() const {
   const QString node = snapshot ? QString::fromStdString(snapshot->identity.node_id).left(8) : QString();
   const QString where =
       context().elsewhere() ? tr("the computer that this window shows") : tr("this computer");
+  if (snapshot && snapshot->rounds.part)
+    return tr("Computed by %1 (node %2…) together with the nodes that hold the other parts of the model.")
+        .arg(where, node);
   return node.isEmpty() ? tr("Computed by %1 alone; no other node took part.").arg(where)
                         : tr("Computed by %1 alone (node %2…); no other node took part.").arg(where, node);
 }

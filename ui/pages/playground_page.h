@@ -64,6 +64,7 @@ class PlaygroundPage final : public Page {
   QPushButton* clear_;
   QComboBox* mode_;
   QLabel* mode_help_;
+  QLabel* parts_help_;  // shown where other nodes see the text
   SamplingCard* sampling_;
   AnswerPane* left_;
   AnswerPane* right_;  // of the second model; hidden without one

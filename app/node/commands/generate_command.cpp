@@ -108,8 +108,10 @@ Expected<void> generate_in_core(CoreClient& client, const GenerateFlags& flags, 
                     {"seed", request.seed},
                     {"tokens_per_s", rate},
                     {"step", written->step}});
-  output.note(fmt::format("[{} tokens, {:.1f} tokens/s, seed {}, after step {}, by the running node]",
-                          written->tokens, rate, request.seed, written->step));
+  const bool parts = client.node().snapshot()->rounds.part.has_value();
+  output.note(fmt::format("[{} tokens, {:.1f} tokens/s, seed {}, after step {}, by {}]", written->tokens,
+                          rate, request.seed, written->step,
+                          parts ? "the nodes that hold the parts of the model" : "the running node"));
   return {};
 }
 

@@ -267,6 +267,14 @@ void TestPlaygroundPage::the_facts_name_who_answered() {
   prompt()->setPlainText(QStringLiteral("B"));
   fixture_->click("send");
   QTRY_VERIFY(facts().contains(QStringLiteral("the computer that this window shows")));
+  // Of a model of which others hold parts: they read the text.
+  QVERIFY(!fixture_->find<QLabel>("parts_help")->isVisible());
+  fixture_->publish([](node::Snapshot& s) { s.rounds.part.emplace(); });
+  QTRY_VERIFY(fixture_->find<QLabel>("parts_help")->isVisible());
+  prompt()->setPlainText(QStringLiteral("C"));
+  fixture_->click("send");
+  QTRY_VERIFY2(facts().contains(QStringLiteral("together with the nodes that hold the other parts")),
+               qPrintable(facts()));
 }
 
 // The controls are higher than a small window: they scroll by themselves.
