@@ -271,6 +271,7 @@ void TestPlaygroundPage::the_facts_name_who_answered() {
   QVERIFY(!fixture_->find<QLabel>("parts_help")->isVisible());
   fixture_->publish([](node::Snapshot& s) { s.rounds.part.emplace(); });
   QTRY_VERIFY(fixture_->find<QLabel>("parts_help")->isVisible());
+  QTest::qWait(150);  // the bridge has it
   prompt()->setPlainText(QStringLiteral("C"));
   fixture_->click("send");
   QTRY_VERIFY2(facts().contains(QStringLiteral("together with the nodes that hold the other parts")),
