@@ -129,9 +129,10 @@ Card* OverviewPage::make_speed_card() {
 
 Card* OverviewPage::make_model_card() {
   auto* card = new Card(tr("My part of the model"));
-  parameters_ = new Fact(theme(), tr("Parameters held here"), card);
+  parameters_ = new Fact(theme(), tr("Parameters"), card);
   card->body()->addWidget(parameters_);
   slots_ = make_paragraph({}, "muted", card);
+  slots_->setObjectName(QStringLiteral("overview_part"));
   card->body()->addWidget(slots_);
   card->body()->addStretch(1);
   auto* more = new QPushButton(tr("Layer map"), card);
@@ -248,20 +249,27 @@ void OverviewPage::show_learning(const node::Snapshot& snapshot) {
 
 void OverviewPage::show_model(const node::Snapshot& snapshot) {
   const node::ModelView& model = snapshot.model;
-  parameters_->set(
-      model.parameters > 0 ? Format::si(static_cast<double>(model.parameters)) : Format::dash(),
-      model.active_parameters > 0 && model.active_parameters != model.parameters
-          ? tr("%1 work on each token").arg(Format::si(static_cast<double>(model.active_parameters)))
-          : QString());
-  QString text = tr("The map fills once a model is loaded.");
-  if (model.layers > 0) {
-    const int layers = static_cast<int>(model.layers),
-              experts = static_cast<int>(model.layers * model.experts);
-    text = experts > 0 ? tr("All of it: embedding, %1, %2, and the head")
-                             .arg(tr("%n layer(s)", nullptr, layers), tr("%n expert(s)", nullptr, experts))
-                       : tr("All of it: embedding, %1, and the head").arg(tr("%n layer(s)", nullptr, layers));
-  }
-  slots_->setText(text);
+  const std::optional<node::PartView>& part = snapshot.rounds.part;
+  QString note;
+  if (part)
+    note = tr("in the whole model");
+  else if (model.active_parameters > 0 && model.active_parameters != model.parameters)
+    note = tr("%1 work on each token").arg(Format::si(static_cast<double>(model.active_parameters)));
+  parameters_->set(model.parameters > 0 ? Format::si(static_cast<double>(model.parameters)) : Format::dash(),
+                   note);
+  slots_->setText(part ? tr("Part %1 of %2: %3")
+                             .arg(part->number)
+                             .arg(part->count)
+                             .arg(QString::fromStdString(part->holds))
+                       : whole_model_text(model));
+}
+
+QString OverviewPage::whole_model_text(const node::ModelView& model) {
+  if (model.layers == 0) return tr("The map fills once a model is loaded.");
+  const QString layers = tr("%n layer(s)", nullptr, static_cast<int>(model.layers));
+  const int experts = static_cast<int>(model.layers * model.experts);
+  if (experts == 0) return tr("All of it: embedding, %1, and the head").arg(layers);
+  return tr("All of it: embedding, %1, %2, and the head").arg(layers, tr("%n expert(s)", nullptr, experts));
 }
 
 void OverviewPage::show_resources(const node::Snapshot& snapshot) {

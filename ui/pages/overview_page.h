@@ -40,6 +40,7 @@ class OverviewPage final : public Page {
   void show_state(const node::Snapshot& snapshot);
   void show_learning(const node::Snapshot& snapshot);
   void show_model(const node::Snapshot& snapshot);
+  static QString whole_model_text(const node::ModelView& model);
   void show_resources(const node::Snapshot& snapshot);
   void show_alerts(const node::Snapshot& snapshot);
 

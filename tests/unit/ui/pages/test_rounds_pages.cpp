@@ -30,6 +30,7 @@ class TestRoundsPages : public QObject {
   void what_keeps_the_rounds_is_said_where_the_alert_leads();
   void alone_and_few_are_said();
   void what_is_unknown_is_a_dash();
+  void the_overview_tells_the_part_of_the_model();
   void disagreement_is_told_on_the_overview();
   void a_failure_is_told_and_goes_away();
   void the_chain_is_told_in_plain_words();
@@ -262,6 +263,24 @@ void TestRoundsPages::what_is_unknown_is_a_dash() {
   const auto dashes = fixture_->find<QWidget>("overview_together")->findChildren<QLabel*>();
   for (const QLabel* label : dashes)
     QVERIFY2(label->text() != QStringLiteral("0"), qPrintable(label->objectName()));
+}
+
+void TestRoundsPages::the_overview_tells_the_part_of_the_model() {
+  take_part();
+  fixture_->show<OverviewPage>();
+  fixture_->publish([](node::Snapshot& next) {
+    next.model.layers = 6;
+    next.rounds.part.reset();
+  });
+  QVERIFY2(text("overview_part").startsWith(QStringLiteral("All of it: ")),
+           qPrintable(text("overview_part")));
+  fixture_->publish([](node::Snapshot& next) {
+    next.rounds.part.emplace();
+    next.rounds.part->number = 2;
+    next.rounds.part->count = 3;
+    next.rounds.part->holds = "layers 2 to 3";
+  });
+  QCOMPARE(text("overview_part"), QStringLiteral("Part 2 of 3: layers 2 to 3"));
 }
 
 void TestRoundsPages::disagreement_is_told_on_the_overview() {
