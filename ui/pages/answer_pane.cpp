@@ -170,6 +170,7 @@ void AnswerPane::stream() {
   } else {
     answer_ += text;
   }
+  facts_->setText(tr("writing …"));
   QScrollBar* bar = transcript_->verticalScrollBar();
   const bool follow = bar->value() >= bar->maximum() - 4;
   QTextCursor end(transcript_->document());

@@ -104,8 +104,10 @@ void TestPlaygroundPage::the_text_streams_in_before_the_end() {
   fixture_->click("send");
   QTRY_VERIFY(fixture_->node->held("generate") != 0);
   QVERIFY(!fixture_->find<QPushButton>("send")->isVisible());
+  QVERIFY(facts().startsWith(QStringLiteral("reading")));
   fixture_->node->say(fixture_->node->held("generate"), "bc");
   QTRY_VERIFY(transcript().endsWith(QStringLiteral("Abc")));
+  QVERIFY(facts().startsWith(QStringLiteral("writing")));
   fixture_->node->say(fixture_->node->held("generate"), "d");
   QTRY_VERIFY(transcript().endsWith(QStringLiteral("Abcd")));
   QVERIFY(fixture_->find<QPushButton>("stop")->isVisible());
