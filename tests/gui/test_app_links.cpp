@@ -136,6 +136,12 @@ void TestAppLinks::it_asks_for_a_part_where_members_hold_parts() {
     return settings.open(QIODevice::ReadOnly) && settings.readAll().contains("part = 2");
   };
   NS_WAIT_FOR(patience_, kept());
+  // Its core answers, so the end of the test can end it.
+  NS_WAIT_FOR(patience_, [&] {
+    const auto view = fixture_->snapshot();
+    return fixture_->phase() == gui::CorePhase::Running && view &&
+           QString::fromStdString(view->program.data_directory) == folder;
+  }());
 }
 
 void TestAppLinks::a_link_that_can_not_be_followed_changes_nothing() {
