@@ -109,10 +109,9 @@ std::optional<int> LinkController::choose_part(const QJsonArray& parts) {
   question.setObjectName("partQuestion");
   question.setWindowTitle(tr("Choose a part of the model"));
   question.setLabelText(
-      tr("Each member of this network holds a part of the model. Training needs a member for every part: ask "
-         "the "
-         "sender which one is missing.\n\nThis computer keeps its part for as long as it stays in the "
-         "network."));
+      tr("Each member of this network holds a part of the model. Training needs a member for every part:\n"
+         "ask the sender which one is missing.\n\n"
+         "This computer keeps its part for as long as it stays in the network."));
   question.setComboBoxItems(items);
   question.setOkButtonText(tr("Join"));
   if (question.exec() != QDialog::Accepted) return std::nullopt;

@@ -159,7 +159,7 @@ void PipelineService::watch_idleness() {
     if (!now) return sessions_->resume(kind);
     sessions_->pause(kind, make_error(ErrorCode::Unavailable,
                                       away ? "the node does not train now: its owner needs the computer"
-                                           : "the node rests until the network has its round's result"));
+                                           : "the node waits for the weights of its round"));
   };
   pause(pipeline::SessionKind::Training, idle.training > patience_with_idleness);
   pause(pipeline::SessionKind::Text, away);

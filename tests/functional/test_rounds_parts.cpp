@@ -28,7 +28,14 @@ class TestRoundsParts : public QObject {
     QVERIFY2(trouble.isEmpty(), trouble.constData());
   }
 
+  void a_node_without_a_part_says_which_there_are_data() {
+    QTest::addColumn<QStringList>("words");
+    QTest::newRow("none") << QStringList{};
+    QTest::newRow("there is no such part") << QStringList{"--part", "9"};
+  }
   void a_node_without_a_part_says_which_there_are() {
+    QFETCH(QStringList, words);
+    run_.node_words = words;
     QCOMPARE(run_.start("a"), QByteArray());
     QJsonObject seen;
     const auto failed = [&] {
@@ -40,6 +47,7 @@ class TestRoundsParts : public QObject {
              qPrintable(text_of(seen)));
     run_.node("a").terminate();
     run_.node("a").finish();
+    QCOMPARE(kept_part("a"), QByteArray("0"));  // a mistake is not kept
   }
 
   void two_halves_train_as_one_model() {
@@ -52,6 +60,8 @@ class TestRoundsParts : public QObject {
       QVERIFY2(seen["contributed"].toInt() >= 3 && seen["corruptions"].toInt() == 0,
                qPrintable(text_of(seen)));
     }
+    QCOMPARE(kept_part("a"), QByteArray("1"));
+    QCOMPARE(kept_part("b"), QByteArray("2"));
     // Each has the anchors of its half only.
     QVERIFY(QFile::exists(run_.path("a") + "/chain/row-0") &&
             !QFile::exists(run_.path("a") + "/chain/row-1"));
@@ -164,6 +174,14 @@ class TestRoundsParts : public QObject {
                                RoundsRun::patience_ms);
   }
 
+  // In the settings of the directory, for later starts.
+  QByteArray kept_part(const QString& name) const {
+    QFile settings(run_.path(name) + "/settings.toml");
+    if (!settings.open(QIODevice::ReadOnly)) return "0";
+    for (const QByteArray& line : settings.readAll().split('\n'))
+      if (line.startsWith("part = ")) return line.mid(7);
+    return "0";
+  }
   QJsonObject part(const QString& name) const { return run_.rounds(name)["part"].toObject(); }
 
   RoundsRun run_;

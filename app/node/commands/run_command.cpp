@@ -10,6 +10,7 @@
 #include "app/node/output/snapshot_text.h"
 #include "app/node/output/training_view.h"
 #include "app/node/upgrade_watch.h"
+#include "core/config/model_part.h"
 #include "core/platform/file/paths.h"
 #include "core/platform/power/sleep_watch.h"
 #include "core/runtime/chain_trust.h"
@@ -91,10 +92,11 @@ Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& co
   return opened;
 }
 
-// A node has its part for good: the first start that names one is enough.
+// A node has its part for good: the first start that names one of the network's parts is enough.
 Expected<void> keep_part(config::DataDirectory& directory) {
-  const bool named = directory.settings().origin(config::Setting::Part) == config::SettingOrigin::Flag;
-  return named ? directory.keep_setting(config::Setting::Part) : Expected<void>();
+  if (directory.settings().origin(config::Setting::Part) != config::SettingOrigin::Flag) return {};
+  const auto part = config::own_part(directory.profile().consensus, directory.settings());
+  return part.ok() && *part ? directory.keep_setting(config::Setting::Part) : Expected<void>();
 }
 
 runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirectory& opened,
