@@ -38,6 +38,11 @@ class Group:
         move = "".join(f"echo $$ >{path}/cgroup.procs && " for path in self.paths)
         return ["sh", "-c", move + 'exec "$@"', "sh", *map(str, command)]
 
+    def enter(self):
+        """Of the calling process; a child calls it before it becomes the program."""
+        for path in self.paths:
+            self.write(path, "cgroup.procs", os.getpid())
+
     def start(self, command, out):
         return subprocess.Popen(self.command(command), stdout=out, stderr=subprocess.STDOUT)
 

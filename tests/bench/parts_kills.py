@@ -11,45 +11,18 @@ import argparse
 import json
 import pathlib
 import random
-import re
 import shutil
 import sys
 import tempfile
 import time
 
-from parts_run import Network, text
-
-PARTS, HOLDERS, BETWEEN = 3, 2, 0.1
+from parts_run import Holders, text
 
 
-class Run:
+class Run(Holders):
     def __init__(self, a, folder):
+        super().__init__(a.programs, folder, "kills", a.port, a.h)
         self.random = random.Random(a.seed)
-        self.network = Network(a.programs.resolve(), folder, "kills", a.port, [
-            "--layers", 3, "--hidden", 64, "--head-dim", 16, "--vocab", 400, "--experts", 2, "--sequence", 32, "--batch-tokens", 1024, "--h", a.h,
-            "--sync", f"parts={PARTS}"])
-        for number in range(PARTS * HOLDERS):
-            self.network.start(["--cpu-threads", 1, "--part", number % PARTS + 1])
-            if number == 0:
-                time.sleep(1)
-
-    def part(self, node):
-        return self.network.status(node).get("rounds", {}).get("part") or {}
-
-    def finished(self, nodes):
-        return {id(node): self.part(node).get("finished", 0) for node in nodes}
-
-    def wait_for(self, done, what, seconds):
-        began = time.monotonic()
-        while not done():
-            if time.monotonic() - began > seconds:
-                raise RuntimeError(f"{what} within {seconds} s: " + json.dumps([self.part(node) for node in self.network.nodes]))
-            time.sleep(BETWEEN)
-        return time.monotonic() - began
-
-    def all_train(self):
-        before = self.finished(self.network.nodes)
-        return lambda: all(self.part(node).get("finished", 0) > before[id(node)] for node in self.network.nodes)
 
     def one(self):
         time.sleep(self.random.random())
@@ -65,15 +38,6 @@ class Run:
         self.network.again(victim)
         self.wait_for(self.all_train(), "not all nodes train again", 120)
         return gap
-
-    def differing(self):
-        """Rounds of which two nodes certified different anchors."""
-        anchors, differ = {}, 0
-        for node in self.network.nodes:
-            log = (node.data / "logs/neuroshardd.log").read_text(errors="replace")
-            for part, number, anchor in re.findall(r"part (\d+) of \d+: round (\d+) is certified with anchor ([0-9a-f]+)", log):
-                differ += anchors.setdefault((part, number), anchor) != anchor
-        return differ, len(anchors)
 
 
 def main():

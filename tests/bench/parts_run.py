@@ -3,8 +3,17 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
+import time
+
+import control_group
+
+CERTIFIED = re.compile(r"part (\d+) of \d+: round (\d+) is certified with anchor ([0-9a-f]+): (\d+) of \d+ members contributed")
+BETWEEN = 0.1       # seconds between two questions to a node
+PERIOD_US = 10_000  # short, so that a node that has used its share waits for milliseconds only
+NO_GROUPS = 77      # the exit status that says so
 
 
 class Group:
@@ -25,6 +34,19 @@ class Group:
 
     def remove(self):
         self.path.rmdir()
+
+
+def shares(name, count, share):
+    """Control groups with a share of one core each, so that no node uses what another one leaves. None: there are none that we may make."""
+    groups = []
+    try:
+        for number in range(count):
+            groups.append(control_group.Group(f"{name}{number}", share, PERIOD_US))
+    except OSError:
+        for group in groups:
+            group.remove()
+        return None
+    return groups
 
 
 def text(seed, words):
@@ -117,5 +139,68 @@ class Network:
             except subprocess.TimeoutExpired:
                 node.process.kill()
                 node.process.wait()
-            if node.group:
-                node.group.remove()
+        for group in {node.group for node in self.nodes if node.group}:
+            group.remove()
+
+
+class Holders:
+    """Parts of a small model with some nodes each. groups: a control group for each node, or none."""
+
+    def __init__(self, programs, folder, name, port, h, parts=3, holders=2, groups=()):
+        self.parts = parts
+        self.network = Network(programs.resolve(), folder, name, port, [
+            "--layers", parts, "--hidden", 64, "--head-dim", 16, "--vocab", 400, "--experts", 2, "--sequence", 32, "--batch-tokens", 1024, "--h", h,
+            "--sync", f"parts={parts}"])
+        for number in range(parts * holders):
+            self.start(number % parts + 1, groups[number] if groups else None)
+            if number == 0:
+                time.sleep(1)
+
+    def start(self, part, group=None):
+        return self.network.start(["--cpu-threads", 1, "--part", part], group)
+
+    def rounds(self, node):
+        return self.network.status(node).get("rounds") or {}
+
+    def part(self, node):
+        return self.rounds(node).get("part") or {}
+
+    def finished(self, nodes):
+        return {id(node): self.part(node).get("finished", 0) for node in nodes}
+
+    def wait_for(self, done, what, seconds):
+        began = time.monotonic()
+        while not done():
+            if time.monotonic() - began > seconds:
+                raise RuntimeError(f"{what} within {seconds} s: " + json.dumps([self.part(node) for node in self.network.nodes]))
+            time.sleep(BETWEEN)
+        return time.monotonic() - began
+
+    def all_train(self):
+        before = self.finished(self.network.nodes)
+        return lambda: all(self.part(node).get("finished", 0) > before[id(node)] for node in self.network.nodes)
+
+    def warm(self, rounds):
+        """Until all nodes train and the network has so many rounds: it knows the length of a round after three."""
+        self.wait_for(self.all_train(), "not all nodes train", 180)
+        self.wait_for(lambda: self.rounds(self.network.nodes[0]).get("round", 0) >= rounds, "too few rounds", 600)
+
+    def blocks(self, node):
+        """Of the chain on its disk."""
+        out = self.network.folder / "blocks.jsonl"
+        self.network.call("chain", "export", "--force", out, "--data-dir", node.data)
+        return list(map(json.loads, out.read_text().splitlines()))
+
+    @staticmethod
+    def certified(node):
+        """(part, round, anchor, contributors) of each line of its log that says so."""
+        log = (node.data / "logs/neuroshardd.log").read_text(errors="replace")
+        return [(int(part), int(number), anchor, int(count)) for part, number, anchor, count in CERTIFIED.findall(log)]
+
+    def differing(self):
+        """Rounds of which two nodes certified different anchors, and the anchors in all."""
+        anchors, differ = {}, 0
+        for node in self.network.nodes:
+            for part, number, anchor, _ in self.certified(node):
+                differ += anchors.setdefault((part, number), anchor) != anchor
+        return differ, len(anchors)
