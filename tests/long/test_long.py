@@ -10,9 +10,11 @@ import unittest
 import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "bench")]
 import builds  # noqa: E402
 import main  # noqa: E402
+import parts_failures  # noqa: E402
+import parts_newcomer  # noqa: E402
 import run as runs  # noqa: E402
 import same_results  # noqa: E402
 import target_build_times  # noqa: E402,F401
@@ -20,6 +22,7 @@ import targets_attacks  # noqa: E402
 import targets_checks  # noqa: E402
 import targets_network  # noqa: E402
 import targets_packages  # noqa: E402
+import targets_pipeline  # noqa: E402
 import targets_product  # noqa: E402
 
 
@@ -194,6 +197,47 @@ class LongChecks(unittest.TestCase):
             run = self.new_run()
             targets_attacks.judge_fuzz(run, {**figures, **change}, 3600)
             self.assertEqual([c["verdict"] for c in run.claims], [verdict], change)
+
+    def test_failures_of_nodes_with_parts_are_judged_by_the_middle(self):
+        def pair(ratio, **more):
+            side = {"seconds": 600.0, "rounds": 20}
+            return {"ratio": ratio, "micro_batch_ratio": ratio, "differ": 0, "anchors": 120, "away": 5.0, "share": 0.25, "clean": side,
+                    "failures": {**side, "failures": [{"back": 9.0}]}, **more}
+        for ratios, seconds, differ, verdicts in (([0.7, 0.86, 0.9], 1200, 0, ["met", "met"]), ([0.84, 0.84, 0.99], 1200, 0, ["missed", "met"]),
+                                                  ([0.9], 1200, 0, ["measured", "met"]), ([0.9] * 3, 1200, 1, ["met", "missed"])):
+            run = self.new_run()
+            targets_pipeline.judge_failures(run, [pair(ratio, differ=differ) for ratio in ratios], seconds, 60)
+            self.assertEqual([c["verdict"] for c in run.claims if c["gate"]], verdicts)
+        self.assertEqual([targets_pipeline.outcome_of_parts(status, output) for status, output in (
+            (0, '{"ratio": 1}'), (1, '{"differ": 1}'), (1, '{"error": "x"}'), (1, "Traceback"), (77, ""), (-9, ""))],
+            ["passed", "missed", "failed", "failed", "skipped", "failed"])
+
+    def test_rounds_in_which_a_newcomer_is_registered(self):
+        def block(*statements, **more):
+            return {"statements": [{"kind": kind, "node": node} for kind, node in statements], **more}
+        blocks = [block(), block(("register", "b")), block(result={"round": 1}), block(("register", "a"), ("vouch", "b")),
+                  block(("vouch", "a"), result={"round": 2}), block(("away", "a"))]
+        self.assertEqual(parts_newcomer.stated_in(blocks, "a"), {"register": 2, "vouch": 2, "away": 3})
+
+    def test_newcomers_are_judged_by_the_slowest(self):
+        for rounds, corruptions, verdicts in ((2, 0, ["met", "met"]), (3, 0, ["missed", "met"]), (2, 1, ["met", "missed"])):
+            run = self.new_run()
+            targets_pipeline.judge_newcomers(run, {"differ": 0, "newcomers": [
+                {"rounds": of, "counted_seconds": 40.0, "computed_in": [4, 5], "corruptions": corruptions} for of in (1, rounds)]})
+            self.assertEqual([c["verdict"] for c in run.claims], verdicts)
+
+    def test_tokens_count_where_they_are_in_a_new_anchor(self):
+        def close(number, *tokens):
+            return {"time_ms": 0, "close": {"round": number, "contributions": [{"member": member, "tokens": of} for member, of in enumerate(tokens)]}}
+
+        def result(number, at, *carried):
+            return {"time_ms": at, "result": {"round": number, "rows": [{"row": row, "carried": row in carried} for row in (0, 1)]}}
+        blocks = [close(1, 10, 20, 30, 40), result(1, 1000), close(2, 10, 20, 30, 40), result(2, 3000, 1), close(3, 10, 20, 30, 90), result(3, 5000)]
+        part_of = {0: 1, 1: 1, 2: 2, 3: 2}
+        contributors = {(1, 1): 2, (2, 1): 2, (1, 2): 2, (1, 3): 1, (2, 3): 2}
+        results = parts_failures.counted_tokens(blocks, part_of, contributors)
+        self.assertEqual(results, [(1000, 1, 50), (3000, 2, 15), (5000, 3, 65)])
+        self.assertEqual(parts_failures.measured(results, 500, 4000), {"seconds": 4.0, "rounds": 2, "tokens": 80, "tokens_per_second": 20.0})
 
     def test_model_counts_what_holds_and_what_does_not(self):
         run = self.new_run()
