@@ -113,6 +113,14 @@ class Network:
                 return f"node {number} ended with {node.process.returncode}: {node.output.read_text(errors='replace')[-1500:]}"
         return ""
 
+    def refused(self):
+        """Why a node does not train; empty: all do, or begin to."""
+        for number, node in enumerate(self.nodes):
+            status = self.status(node)
+            if status.get("state") == "failed":
+                return f"node {number} does not train: {json.dumps(status.get('pause_reasons'))} {node.output.read_text(errors='replace')[-1500:]}"
+        return ""
+
     def losses(self, node):
         """Of its steps, in their order."""
         out = node.data.with_suffix(".jsonl")
