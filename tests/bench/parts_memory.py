@@ -2,7 +2,7 @@
 """A model that is too large for any of the nodes that train it: memory of real nodes that hold parts, and their loss beside that of one node
 that holds all.
 
-    parts_memory.py PROGRAMS [--parts 6] [--layers 6] [--hidden 576] [--experts 8] [--share 0.6] [--steps 60] [--tokens 2048] [--base /tmp]
+    parts_memory.py PROGRAMS [--parts 6] [--layers 6] [--hidden 640] [--experts 8] [--share 0.6] [--steps 60] [--tokens 2048] [--base /tmp]
 
 Starts a network with sync "parts=P" and one node for each part, each in a control group whose memory is --share of one copy's training
 state (weights, gradients and two moments: 16 bytes a parameter). Over the limit means killed. When the node of the last part has made the steps,
@@ -35,7 +35,7 @@ def losses(network, node, steps):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", type=pathlib.Path)
-    for name, value in {"parts": 6, "layers": 6, "hidden": 576, "experts": 8, "vocab": 2048, "steps": 60, "tokens": 2048, "h": 20, "port": 29300}.items():
+    for name, value in {"parts": 6, "layers": 6, "hidden": 640, "experts": 8, "vocab": 2048, "steps": 60, "tokens": 2048, "h": 20, "port": 29300}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--share", type=float, default=0.6)
     parser.add_argument("--within", type=float, default=0.02)
