@@ -18,6 +18,7 @@ Driver::Driver(const Surroundings& surroundings, const crypto::KeyPair& key, Byt
     : next_(std::move(events.next)),
       finish_(std::move(events.finished)),
       exchanges_(surroundings.exchanges),
+      clock_(surroundings.clock),
       hop_(surroundings, {[this](const Result& done, const Bytes&) { result(done); },
                           [this](const Lost& one) { lead_.lost(one); },
                           [this] {
@@ -44,7 +45,7 @@ void Driver::close() {
 }
 
 std::uint64_t Driver::oldest_unfinished() const {
-  return unfinished_.empty() ? next_index_ : *unfinished_.begin();
+  return unfinished_.empty() ? next_index_ : unfinished_.begin()->first;
 }
 
 // A micro-batch that no later stage can compute would hold up the steps of the earlier ones.
@@ -61,13 +62,15 @@ void Driver::pump() {
     payload->reserve(2 * tokens * sizeof(std::int32_t));
     append_ids(*payload, text->targets);
     append_ids(*payload, text->tokens);
-    unfinished_.insert(next_index_);
+    unfinished_[next_index_] = {clock_.monotonic_now(), route().revision};
     hop_.send({next_index_++, oldest, text->sequences}, std::move(payload));
   }
 }
 
 void Driver::result(const Result& result) {
-  unfinished_.erase(result.index);
+  const auto sent = unfinished_.extract(result.index);
+  if (!sent.empty() && sent.mapped().revision == route().revision)
+    times_.add(route(), clock_.monotonic_now() - sent.mapped().at, result.times);
   ++finished_;
   exchanges_.finished_below(route().session, oldest_unfinished());
   finish_(result.index, result.sums);

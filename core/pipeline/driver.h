@@ -8,11 +8,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
+#include "core/pipeline/hop_times.h"
 #include "core/pipeline/session_lead.h"
 
 namespace neuroshard::pipeline {
@@ -45,8 +46,14 @@ class Driver {
   std::size_t unfinished() const { return hop_.unanswered(); }
   std::uint64_t finished() const { return finished_; }
   std::uint64_t replaced() const { return lead_.replaced(); }  // hops
+  // Of the present route, by position (hop_times.h). A micro-batch counts if no hop was replaced meanwhile.
+  std::vector<std::optional<HopTimes::Figure>> times() const { return times_.means(route()); }
 
  private:
+  struct Sent {
+    MonotonicTime at{};
+    std::uint32_t revision = 0;  // of the route
+  };
   void pump();
   std::uint64_t oldest_unfinished() const;
   void result(const Result& result);
@@ -54,10 +61,12 @@ class Driver {
   const std::function<std::optional<MicroBatchText>()> next_;
   const std::function<void(std::uint64_t index, const Sums& sums)> finish_;
   ExchangeLog& exchanges_;
+  const Clock& clock_;
   NextHop hop_;
   SessionLead lead_;
   std::uint64_t next_index_ = 0, finished_ = 0;
-  std::set<std::uint64_t> unfinished_;  // by index
+  std::map<std::uint64_t, Sent> unfinished_;  // by index
+  HopTimes times_;
   bool started_ = false, closed_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "core/pipeline/messages.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -38,6 +39,11 @@ struct Writer {
     append_double(bytes, result.sums.loss);
     append_double(bytes, result.sums.balance);
     append_double(bytes, result.sums.z);
+    append_le(bytes, static_cast<std::uint8_t>(result.times.size()));
+    for (const HopTime& time : result.times) {
+      append_le(bytes, time.computing);
+      append_le(bytes, time.later);
+    }
   }
   void operator()(const Lost& lost) const {
     append_le(bytes, lost.position);
@@ -66,6 +72,13 @@ Result read_result(ByteReader& reader) {
   result.sums.balance = read_double(reader);
   result.sums.z = read_double(reader);
   if (result.sums.target_tokens > result.sums.tokens) reader.fail();
+  const auto hops = reader.number<std::uint8_t>();
+  if (hops > max_hops) reader.fail();
+  for (std::uint8_t i = 0; i < hops && reader.good(); ++i) {
+    const auto computing = reader.number<std::uint32_t>();
+    result.times.push_back({computing, reader.number<std::uint32_t>()});
+  }
+  if (!result.times.empty() && result.times.back().later != 0) reader.fail();
   return result;
 }
 
@@ -80,6 +93,11 @@ Lost read_lost(ByteReader& reader) {
 }
 
 }  // namespace
+
+std::uint32_t to_microseconds(Duration duration) {
+  const auto count = std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(count, 0, UINT32_MAX));
+}
 
 Bytes encode_message(const Message& message) {
   Bytes bytes;

@@ -8,7 +8,8 @@
 //                                                                               or rows
 //   3     earlier     Close: the session is over; finished below u64            –
 //   4     later       Result: index u64 · tokens u64 · target tokens u64 ·      training: rows, none of the stage with
-//                     loss, balance, z fp64                                     the embedding. Text: logits fp32
+//                     loss, balance, z fp64 · count u8 · each hop:              the embedding. Text: logits fp32
+//                     computing µs u32, later µs u32
 //   5     later       Lost: position u8 · node id 32 · what happened, UTF-8     –
 //   6     later       Ready: all hops from here on follow the route; revision   –
 //                     u32
@@ -19,8 +20,10 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/clock.h"
 #include "core/base/expected.h"
 #include "core/compute/stage.h"
 #include "core/pipeline/route.h"
@@ -66,9 +69,20 @@ struct Sums {
   }
   friend bool operator==(const Sums&, const Sums&) = default;
 };
+// Of a micro-batch at one hop, as that hop measured it.
+struct HopTime {
+  std::uint32_t computing = 0;  // µs: forward pass and gradient of the input; not what waited for its turn
+  std::uint32_t later = 0;  // µs, from sending it to the next hop to having the result; 0 at the last hop
+  friend bool operator==(const HopTime&, const HopTime&) = default;
+};
+// In whole µs; UINT32_MAX if it is longer than that (71 minutes).
+std::uint32_t to_microseconds(Duration duration);
+
 struct Result {
   std::uint64_t index = 0;
   Sums sums;
+  // Of training: of each hop from the sender to the last one. Of a text: none. max_hops at most.
+  std::vector<HopTime> times{};
   friend bool operator==(const Result&, const Result&) = default;
 };
 struct Lost {

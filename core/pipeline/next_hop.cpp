@@ -1,5 +1,7 @@
 #include "core/pipeline/next_hop.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "core/base/check.h"
@@ -81,6 +83,13 @@ Expected<std::size_t> NextHop::admit(ByteSpan header) const {
   const auto size = payload_bytes(*message, route_, hop(), around_.shape);
   if (!size || result->sums.tokens != std::uint64_t{kept_.at(result->index).work.sequences} * route_.length)
     return make_error(ErrorCode::InvalidArgument, "a result is not of the size of its micro-batch");
+  const std::size_t hops = route_.kind == SessionKind::Training ? route_.hops.size() - position_ : 0;
+  if (result->times.size() != hops)
+    return make_error(
+        ErrorCode::InvalidArgument,
+        fmt::format("a result has the times of {} hops and the route has {} from there on: do the "
+                    "nodes run different versions?",
+                    result->times.size(), hops));
   return *size;
 }
 

@@ -132,6 +132,9 @@ Expected<void> SessionTable::admit_change(const Route& now, const Route& route) 
   if (route.sequences != now.sequences || route.length != now.length || route.window != now.window ||
       route.wire != now.wire || route.positions != now.positions)
     return refusal(ErrorCode::InvalidArgument, "a session keeps its sizes");
+  const auto same_range = [](const RouteHop& one, const RouteHop& other) { return one.range == other.range; };
+  if (!std::equal(route.hops.begin(), route.hops.end(), now.hops.begin(), now.hops.end(), same_range))
+    return refusal(ErrorCode::InvalidArgument, "a session keeps the ranges of its hops");
   return {};
 }
 

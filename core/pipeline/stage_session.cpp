@@ -100,10 +100,12 @@ const Sums& StageSession::sums_of(std::uint64_t index) const {
   return held(index, Phase::Returned).sums;
 }
 
-void StageSession::forward_done(std::uint64_t index, const Sums& sums, Bytes rows) {
+void StageSession::forward_done(std::uint64_t index, const Sums& sums, Bytes rows, Duration took) {
   Held& held = this->held(index);
   held.sums = sums;
-  if (is_last()) return backward_done(index, std::move(rows));
+  if (is_last()) return backward_done(index, std::move(rows), took);
+  held.computing = took;
+  held.sent_at = around().clock.monotonic_now();
   held.phase = Phase::AtNext;
   held.payload.reset();
   auto payload = std::make_shared<Bytes>(std::exchange(held.targets, {}));
@@ -118,11 +120,15 @@ void StageSession::returned(const Result& result, Bytes rows) {
   held.phase = Phase::Returned;
   held.payload = std::make_shared<const Bytes>(std::move(rows));
   held.sums.add_later(result.sums);
+  held.times.push_back({0, to_microseconds(around().clock.monotonic_now() - held.sent_at)});
+  held.times.insert(held.times.end(), result.times.begin(), result.times.end());
   host_.gradient_arrived(route().session, result.index);
 }
 
-void StageSession::backward_done(std::uint64_t index, Bytes rows) {
+void StageSession::backward_done(std::uint64_t index, Bytes rows, Duration took) {
   Held& held = this->held(index);
+  if (is_last()) held.times.emplace_back();
+  held.times.front().computing = to_microseconds(held.computing + took);
   held.phase = Phase::Answered;
   held.targets.clear();
   held.payload = std::make_shared<const Bytes>(std::move(rows));
@@ -134,7 +140,7 @@ void StageSession::answer(std::uint64_t index) {
   if (earlier() == nullptr || held.asked_by != attachment()) return;  // it asks again when it is back
   around().exchanges.note({route().session, index, Direction::Result, around().own, earlier_node()},
                           *held.payload);
-  earlier()->send(encode_message(Result{index, held.sums}), held.payload);
+  earlier()->send(encode_message(Result{index, held.sums, held.times}), held.payload);
 }
 
 }  // namespace neuroshard::pipeline

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "core/pipeline/hop_session.h"
 
@@ -43,8 +44,9 @@ class StageSession final : public HopSession {
   SharedBytes gradient_of(std::uint64_t index) const;
   const Sums& sums_of(
       std::uint64_t index) const;  // of one whose gradient is here: from this stage to the head
-  void forward_done(std::uint64_t index, const Sums& sums, Bytes rows);
-  void backward_done(std::uint64_t index, Bytes rows);
+  // took: of the computing alone.
+  void forward_done(std::uint64_t index, const Sums& sums, Bytes rows, Duration took);
+  void backward_done(std::uint64_t index, Bytes rows, Duration took);
 
  private:
   enum class Phase : std::uint8_t { Here, AtNext, Returned, Answered };
@@ -55,6 +57,9 @@ class StageSession final : public HopSession {
     SharedBytes payload;         // Here: of Work. Returned: gradient of the output. Answered: of Result
     Bytes targets;               // until the work is passed on
     Sums sums;
+    Duration computing{0};
+    MonotonicTime sent_at{};     // AtNext: to the next hop
+    std::vector<HopTime> times;  // Returned, Answered: from this hop to the last one
   };
   Expected<void> admit_work(const Work& work) const override;
   void returned(const Result& result, Bytes rows) override;

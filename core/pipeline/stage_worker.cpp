@@ -165,17 +165,20 @@ void StageWorker::run_forward(const Job& job, const Place& place) {
   const StageSession::Input input = from.input_of(place.index);
   const std::uint32_t length = from.route().length;
   const WireFormat wire = from.route().wire;
-  post([this, lane = lane_, job, place, input, length, wire]() -> std::function<void()> {
+  post([this, lane = lane_, &clock = around_.clock, job, place, input, length,
+        wire]() -> std::function<void()> {
+    const MonotonicTime began = clock.monotonic_now();
     auto passed = std::make_shared<Expected<StageLane::Passed>>(
         lane->forward(job.id, input.sequences, length, wire, *input.payload));
-    return [this, job, place, passed] {
-      forward_ended(job, place, *passed);
+    return [this, job, place, passed, took = clock.monotonic_now() - began] {
+      forward_ended(job, place, *passed, took);
       pump();
     };
   });
 }
 
-void StageWorker::forward_ended(const Job& job, const Place& place, Expected<StageLane::Passed>& passed) {
+void StageWorker::forward_ended(const Job& job, const Place& place, Expected<StageLane::Passed>& passed,
+                                Duration took) {
   if (!passed.ok()) return fail(job, place, passed.error());
   const bool wanted = finish(job);
   if (lane_->range().head) {
@@ -186,7 +189,7 @@ void StageWorker::forward_ended(const Job& job, const Place& place, Expected<Sta
     return drop(job.id);
   }
   if (!lane_->range().head) under_way_since_[job.id] = around_.clock.monotonic_now();
-  if (wanted) session(place)->forward_done(place.index, passed->sums, std::move(passed->output));
+  if (wanted) session(place)->forward_done(place.index, passed->sums, std::move(passed->output), took);
 }
 
 void StageWorker::run_backward(const Job& job, const Place& place) {
@@ -195,17 +198,19 @@ void StageWorker::run_backward(const Job& job, const Place& place) {
   const Sums sums = from.sums_of(place.index);
   const WireFormat wire = from.route().wire;
   const std::size_t row_bytes = encoded_bytes(wire, 1, around_.shape.hidden);
-  post([this, lane = lane_, job, place, rows, sums, wire, row_bytes]() -> std::function<void()> {
+  post([this, lane = lane_, &clock = around_.clock, job, place, rows, sums, wire,
+        row_bytes]() -> std::function<void()> {
+    const MonotonicTime began = clock.monotonic_now();
     auto gradient =
         std::make_shared<Expected<Bytes>>(lane->backward(job.id, rows->size() / row_bytes, wire, *rows));
-    return [this, job, place, sums, gradient] {
+    return [this, job, place, sums, gradient, took = clock.monotonic_now() - began] {
       if (!gradient->ok()) {
         fail(job, place, gradient->error());
         return pump();
       }
       const bool wanted = finish(job);
       counts(job, place, sums);
-      if (wanted) session(place)->backward_done(place.index, std::move(*gradient).value());
+      if (wanted) session(place)->backward_done(place.index, std::move(*gradient).value(), took);
       pump();
     };
   });

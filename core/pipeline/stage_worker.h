@@ -64,7 +64,7 @@ class StageWorker final : private SessionHost {
   void pump();
   void run(const Job& job);
   void run_forward(const Job& job, const Place& place);
-  void forward_ended(const Job& job, const Place& place, Expected<StageLane::Passed>& passed);
+  void forward_ended(const Job& job, const Place& place, Expected<StageLane::Passed>& passed, Duration took);
   void run_backward(const Job& job, const Place& place);
   void run_weights(const Job& job);
   void run_step(const Job& job);

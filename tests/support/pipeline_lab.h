@@ -75,6 +75,19 @@ class SilentHop {
   std::unique_ptr<TimerHandle> timer_;
 };
 
+// The time of a world, and the time that stages of tests spend computing: it passes for everybody.
+class LabClock final : public Clock {
+ public:
+  explicit LabClock(const Clock& world) : world_(world) {}
+  MonotonicTime monotonic_now() const override { return world_.monotonic_now() + spent_; }
+  WallTime wall_now() const override { return world_.wall_now(); }
+  void spend(Duration time) { spent_ += time; }
+
+ private:
+  const Clock& world_;
+  Duration spent_{0};
+};
+
 class PipelineLab {
  public:
   struct Node {
@@ -95,7 +108,9 @@ class PipelineLab {
   };
 
   PipelineLab(compute::Module& module, const compute::ModelShape& shape, Duration delay = Duration(0))
-      : module_(module), shape_(shape), delay_(delay) {}
+      : module_(&module), shape_(shape), delay_(delay) {}
+  // For stages that a test brings along.
+  PipelineLab(const compute::ModelShape& shape, Duration delay) : shape_(shape), delay_(delay) {}
   ~PipelineLab() {
     for (auto& node : nodes_) {
       node->worker.reset();
@@ -113,10 +128,11 @@ class PipelineLab {
     node.lines = std::make_unique<LabLines>(*this, node);
     return node;
   }
-  Node& add_stage(const pipeline::StageRange& range, const pipeline::StageSchedule::Limits& limits) {
+  Node& add_stage(const pipeline::StageRange& range, const pipeline::StageSchedule::Limits& limits,
+                  compute::StagePtr stage = nullptr) {
     Node& node = add_node();
     node.range = range;
-    node.stage = model_test::stage_of(module_, spec_of(range));
+    node.stage = stage != nullptr ? std::move(stage) : model_test::stage_of(*module_, spec_of(range));
     const auto rule = [this](compute::SlotId, std::uint64_t) {
       compute::StepOptions options;
       options.learning_rate = learning_rate;
@@ -139,7 +155,7 @@ class PipelineLab {
     node.range = range;
     compute::StageSpec spec = spec_of(range);
     spec.trainable = false;
-    node.stage = model_test::stage_of(module_, spec);
+    node.stage = model_test::stage_of(*module_, spec);
     node.sessions = sessions_of(node);
     node.texts = texts_at(node);
     return node;
@@ -179,7 +195,7 @@ class PipelineLab {
   }
 
   pipeline::Surroundings around(Node& node) {
-    return {*node.lines, executor_, world_.clock(), node.exchanges, node.id, shape_, {}};
+    return {*node.lines, executor_, clock_, node.exchanges, node.id, shape_, {}};
   }
   pipeline::Route route(const std::vector<Node*>& stages, std::uint32_t sequences, std::uint32_t window,
                         pipeline::WireFormat wire = pipeline::WireFormat::Fp32) {
@@ -197,6 +213,7 @@ class PipelineLab {
   }
   void run_for(Duration duration) { world_.run_for(duration); }
   sim::World& world() { return world_; }
+  LabClock& clock() { return clock_; }
   Executor& executor() { return executor_; }
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
 
@@ -252,10 +269,11 @@ class PipelineLab {
     return nullptr;
   }
 
-  compute::Module& module_;
+  compute::Module* const module_ = nullptr;
   const compute::ModelShape shape_;
   const Duration delay_;
   sim::World world_;
+  LabClock clock_{world_.clock()};
   sim::HostExecutor executor_{world_};
   std::vector<std::unique_ptr<Node>> nodes_;
   std::map<net::NodeId, std::vector<std::weak_ptr<net::PeerStream>>> streams_;

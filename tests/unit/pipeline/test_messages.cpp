@@ -105,13 +105,16 @@ class TestPipelineMessages : public QObject {
   }
 
   void messages() {
-    const std::vector<Message> all = {Alive{},
-                                      Follow{route_of_three()},
-                                      Work{17, 12, 2},
-                                      Close{18},
-                                      Result{17, {32, 30, 99.5, 3.25, 0.125}},
-                                      Lost{1, crypto::node_id(key_of(2).public_key()), "connection refused"},
-                                      Ready{7}};
+    const std::vector<Message> all = {
+        Alive{},
+        Follow{route_of_three()},
+        Work{17, 12, 2},
+        Close{18},
+        Result{17, {32, 30, 99.5, 3.25, 0.125}},
+        Result{17, {32, 30, 99.5, 3.25, 0.125}, {{7, 9}, {UINT32_MAX, 8}, {1, 0}}},
+        Result{17, {32, 30, 99.5, 3.25, 0.125}, std::vector<HopTime>(max_hops)},
+        Lost{1, crypto::node_id(key_of(2).public_key()), "connection refused"},
+        Ready{7}};
     for (const Message& message : all) {
       const Bytes bytes = encode_message(message);
       const auto read = decode_message(bytes);
@@ -132,6 +135,10 @@ class TestPipelineMessages : public QObject {
     QVERIFY(!decode_message(encode_message(Work{3, 3, 0})).ok());
     QVERIFY(!decode_message(encode_message(Result{1, {32, 33, 1, 0, 0}})).ok());
     QVERIFY(!decode_message(encode_message(Result{1, {32, 3, HUGE_VAL, 0, 0}})).ok());
+    // Times of more hops than a route may have, and of a last hop that has later ones.
+    const Sums sums{32, 30, 1, 0, 0};
+    QVERIFY(!decode_message(encode_message(Result{1, sums, std::vector<HopTime>(max_hops + 1)})).ok());
+    QVERIFY(!decode_message(encode_message(Result{1, sums, {{5, 9}, {5, 1}}})).ok());
   }
 
   void payloads() {
