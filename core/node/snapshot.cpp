@@ -27,38 +27,23 @@ void for_each_text(SnapshotType& s, Visit visit) {
     visit(sensor.value, max_sensor_text);
     visit(sensor.note, max_sensor_text);
   }
-  for (auto* text : {&s.identity.node_id,
-                     &s.identity.wallet_id,
-                     &s.identity.instance_id,
-                     &s.program.version,
-                     &s.program.data_directory,
-                     &s.program.network,
-                     &s.program.network_id,
-                     &s.program.notice,
-                     &s.compute.device,
-                     &s.compute.kernels,
-                     &s.compute.isa,
-                     &s.compute.precision,
-                     &s.training.data_source,
-                     &s.training.activity,
-                     &s.checkpoint.newest,
-                     &s.undo.checkpoint,
-                     &s.http.address,
-                     &s.http.trouble,
-                     &s.rounds.phase,
-                     &s.rounds.anchor,
-                     &s.rounds.left_out_reason,
-                     &s.rounds.trouble,
-                     &s.rounds.chain.genesis,
-                     &s.rounds.chain.voters_mode,
-                     &s.rounds.chain.standing,
-                     &s.rounds.chain.outlook,
-                     &s.rounds.chain.asks_succession,
-                     &s.rounds.global.loss_trend,
-                     &s.rounds.global.verified_reason}) {
+  for (auto* key :
+       {&s.identity.node_id, &s.identity.wallet_id, &s.identity.instance_id, &s.program.version,
+        &s.program.network_id, &s.rounds.anchor, &s.rounds.chain.genesis, &s.rounds.chain.voters_mode,
+        &s.rounds.chain.standing, &s.rounds.chain.outlook, &s.rounds.chain.asks_succession,
+        &s.rounds.global.loss_trend, &s.compute.isa, &s.compute.precision}) {
+    visit(*key, max_key);
+  }
+  for (auto* text : {&s.program.data_directory, &s.program.network, &s.program.notice, &s.compute.device,
+                     &s.compute.kernels, &s.training.data_source, &s.training.activity, &s.checkpoint.newest,
+                     &s.undo.checkpoint, &s.http.address, &s.http.trouble, &s.rounds.phase,
+                     &s.rounds.left_out_reason, &s.rounds.trouble, &s.rounds.global.verified_reason}) {
     visit(*text, max_text);
   }
-  if (s.rounds.part) visit(s.rounds.part->holds, max_text);
+  if (s.rounds.part) {
+    visit(s.rounds.part->holds, max_text);
+    for (auto& hop : s.rounds.part->path) visit(hop.node, max_key);
+  }
   for (auto& id : s.rounds.chain.missing) visit(id, max_key);
   for (auto& other : s.rounds.chain.others) visit(other.genesis, max_key);
   for (auto& alert : s.alerts) {
@@ -99,6 +84,7 @@ void bound(Snapshot& snapshot) {
   ChainView& chain = snapshot.rounds.chain;
   if (chain.missing.size() > max_missing) chain.missing.resize(max_missing);
   if (chain.others.size() > max_other_histories) chain.others.resize(max_other_histories);
+  if (auto& part = snapshot.rounds.part; part && part->path.size() > max_path) part->path.resize(max_path);
   for_each_text(snapshot, cut);
 }
 
@@ -119,7 +105,8 @@ std::size_t encoded_bytes(const Snapshot& snapshot) {
   constexpr std::size_t fixed_fields = 192;  // more than there are
   // Of an entry, beside its texts: the entry itself, a number and a time.
   const std::size_t entries = snapshot.alerts.size() + snapshot.pause_reasons.size() +
-                              snapshot.sensors.size() + snapshot.rounds.chain.others.size();
+                              snapshot.sensors.size() + snapshot.rounds.chain.others.size() +
+                              (snapshot.rounds.part ? snapshot.rounds.part->path.size() : 0);
   std::size_t bytes = fixed_fields * per_field + entries * 3 * per_field;
   for_each_text(snapshot,
                 [&bytes](const std::string& text, std::size_t) { bytes += per_field + text.size(); });

@@ -21,7 +21,8 @@ inline constexpr std::size_t max_reasons = 16;  // why contributing is paused
 inline constexpr std::size_t max_sensors = 16;
 inline constexpr std::size_t max_missing = 8;          // silent members of the committee that are named
 inline constexpr std::size_t max_other_histories = 4;  // of the network, beside this node's own
-inline constexpr std::size_t max_key = 64;             // characters of a key
+inline constexpr std::size_t max_path = 64;            // hops of a pipeline
+inline constexpr std::size_t max_key = 64;             // characters of a key, an id or a hash
 inline constexpr std::size_t max_sensor_text = 256;    // characters of a sensor's value or note
 
 enum class RunState : std::uint8_t {
@@ -200,7 +201,14 @@ struct ChainView {
   std::vector<OtherHistory> others;  // max_other_histories of them
 };
 
-// Outer rounds: what this node trains, made one with what the other members train (core/rounds).
+// A node on the way of this node's text through the parts of the model. The times of a micro-batch are means of the last
+// ones; nothing: none has passed this node yet.
+struct HopView {
+  std::string node;  // id, 64 hex characters
+  std::optional<double> computing_ms;
+  std::optional<double> between_ms;  // on the line there and back, and waiting at the node
+};
+
 // Of a network whose members hold parts of the model: this node's part, and the pipeline that passes through it.
 struct PartView {
   std::uint32_t number = 0, count = 0;  // from 1 on
@@ -212,8 +220,10 @@ struct PartView {
   std::uint64_t finished = 0;  // micro-batches of this node's text that passed the whole model
   std::uint64_t replaced = 0;  // nodes on their way that did not answer, and others took their place
   std::uint64_t lost = 0;      // micro-batches of any driver that this node began and that do not count
+  std::vector<HopView> path;   // by part, max_path at most; empty: no text of this node is on its way
 };
 
+// Outer rounds: what this node trains, made one with what the other members train (core/rounds).
 struct RoundsView {
   bool taking_part = false;  // false: the node trains for itself; the rest means nothing
   std::string phase;         // in words: "training", "waiting for the other members"

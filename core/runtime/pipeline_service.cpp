@@ -217,6 +217,21 @@ void PipelineService::log_lost(const pipeline::Lost& lost) {
                                     to_text(holders_.range(lost.position)), lost.what));
 }
 
+std::vector<node::HopView> PipelineService::path() const {
+  if (!driver_) return {};
+  const auto milliseconds = [](Duration duration) { return 1000 * to_seconds(duration); };
+  const auto times = driver_->times();
+  std::vector<node::HopView> path;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    node::HopView& hop = path.emplace_back();
+    hop.node = to_hex(driver_->route().hops[i].node);
+    if (!times[i]) continue;
+    hop.computing_ms = milliseconds(times[i]->computing);
+    hop.between_ms = milliseconds(times[i]->between);
+  }
+  return path;
+}
+
 node::PartView PipelineService::view() const {
   node::PartView view;
   view.number = holders_.own_part() + 1;
@@ -227,6 +242,7 @@ node::PartView PipelineService::view() const {
       view.holders.push_back(static_cast<std::uint32_t>(holders_.of_part(*registry, part).size()));
   view.finished = finished_ + (driver_ ? driver_->finished() : 0);
   view.replaced = replaced_ + (driver_ ? driver_->replaced() : 0);
+  view.path = path();
   if (!worker_) return view;
   view.paused = sessions_->paused(pipeline::SessionKind::Training);
   view.sessions = static_cast<std::uint32_t>(worker_->sessions());

@@ -65,6 +65,7 @@ class PipelineService final {
   void drive();
   void log_lost(const pipeline::Lost& lost);
   void end_driver();
+  std::vector<node::HopView> path() const;
   pipeline::Surroundings around();
   pipeline::Route route(const chain::Registry& registry, std::vector<pipeline::RouteHop> hops) const;
   Expected<void> admit(const pipeline::Route& route) const;

@@ -60,6 +60,16 @@ class TestRoundsParts : public QObject {
       QVERIFY2(seen["contributed"].toInt() >= 3 && seen["corruptions"].toInt() == 0,
                qPrintable(text_of(seen)));
     }
+    // Each knows how long the parts take for its text.
+    for (const char* name : {"a", "b"}) {
+      const auto timed = [&] {
+        const QJsonArray path = part(name)["path"].toArray();
+        return path.size() == 2 && path[0]["computing_ms"].toDouble() > 0 &&
+               path[1]["computing_ms"].toDouble() > 0 && path[1]["between_ms"].toDouble() > 0;
+      };
+      QVERIFY2(neuroshard::testing::seen_once(timed, RoundsRun::patience_ms),
+               qPrintable(text_of(part(name))));
+    }
     QCOMPARE(kept_part("a"), QByteArray("1"));
     QCOMPARE(kept_part("b"), QByteArray("2"));
     // Each has the anchors of its half only.

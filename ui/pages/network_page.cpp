@@ -149,6 +149,13 @@ Card* NetworkPage::make_map() {
   part_->setObjectName(QStringLiteral("part"));
   part_->hide();
   card->body()->addWidget(part_);
+  path_ = make_paragraph({}, "", card);
+  path_->setObjectName(QStringLiteral("part_path"));
+  path_->setToolTip(tr(
+      "Means of the last micro-batches. A node computes the forward pass and the gradient for the part "
+      "before. The line takes the time there and back; a micro-batch waits while the node has other work."));
+  path_->hide();
+  card->body()->addWidget(path_);
   summary_ = make_paragraph({}, "caption", card);
   card->body()->addWidget(summary_);
   return card;
@@ -230,6 +237,9 @@ void NetworkPage::refresh(const node::Snapshot& snapshot) {
   if (part_ == nullptr) return;
   part_->setText(RoundsWords::part(snapshot.rounds));
   part_->setVisible(part.has_value());
+  const QString path = RoundsWords::path(snapshot);
+  path_->setText(path);
+  path_->setVisible(!path.isEmpty());
 }
 
 void NetworkPage::ask() {

@@ -47,6 +47,7 @@ class NetworkPage final : public Page {
   QStandardItemModel* model_;
   QLabel* detail_;
   QLabel* part_ = nullptr;  // made with the map
+  QLabel* path_ = nullptr;  // likewise
   QLabel* summary_;
   Donut* memory_;
   QLabel* memory_note_;

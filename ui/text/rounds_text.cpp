@@ -8,6 +8,7 @@ namespace neuroshard::ui {
 namespace {
 
 constexpr double low_success = 0.5;
+constexpr int shown_id_characters = 12;
 
 }  // namespace
 
@@ -75,6 +76,25 @@ QString RoundsWords::part(const node::RoundsView& rounds) {
     text << tr("Nodes on the way that did not answer and were replaced: %1.")
                 .arg(Format::integer(part.replaced));
   return text.join(QLatin1Char(' '));
+}
+
+QString RoundsWords::path(const node::Snapshot& snapshot) {
+  const std::optional<node::PartView>& part = snapshot.rounds.part;
+  if (!part || part->path.empty()) return {};
+  QStringList lines{tr("The path of this node's text:")};
+  for (std::size_t i = 0; i < part->path.size(); ++i) {
+    const node::HopView& hop = part->path[i];
+    const QString name = hop.node == snapshot.identity.node_id
+                             ? tr("this node")
+                             : QString::fromStdString(hop.node).left(shown_id_characters);
+    QString line = tr("Part %1: %2").arg(i + 1).arg(name);
+    if (hop.computing_ms && hop.between_ms)
+      line =
+          tr("%1, %2 computing; the line and waiting took %3")
+              .arg(line, Format::seconds(*hop.computing_ms / 1000), Format::seconds(*hop.between_ms / 1000));
+    lines << line;
+  }
+  return lines.join(QLatin1Char('\n'));
 }
 
 QString RoundsWords::trend(const node::GlobalTrainingView& global) {

@@ -18,6 +18,8 @@ class RoundsWords {
   static QString caution(const node::RoundsView& rounds);
   // This node's part of the model and the pipeline through it. Empty: it holds the whole model.
   static QString part(const node::RoundsView& rounds);
+  // The nodes that this node's text passes, one a line, each with its times where they are known. Empty: there is no path.
+  static QString path(const node::Snapshot& snapshot);
   // "improving", "not enough data yet".
   static QString trend(const node::GlobalTrainingView& global);
   struct Judgement {

@@ -116,9 +116,15 @@ std::string global_text(const node::RoundsView& rounds) {
 }
 
 nlohmann::ordered_json part_json(const node::PartView& part) {
+  auto path = nlohmann::ordered_json::array();
+  for (const node::HopView& hop : part.path)
+    path.push_back({{"node", hop.node},
+                    {"computing_ms", or_null(hop.computing_ms)},
+                    {"between_ms", or_null(hop.between_ms)}});
   return {{"number", part.number},     {"count", part.count},       {"holds", part.holds},
           {"holders", part.holders},   {"paused", part.paused},     {"sessions", part.sessions},
-          {"finished", part.finished}, {"replaced", part.replaced}, {"lost", part.lost}};
+          {"finished", part.finished}, {"replaced", part.replaced}, {"lost", part.lost},
+          {"path", std::move(path)}};
 }
 
 nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
@@ -160,6 +166,28 @@ std::string part_text(const node::RoundsView& rounds) {
                       part.finished);
   if (part.replaced > 0) text += fmt::format("; {} times a node on the way was replaced", part.replaced);
   if (part.paused) text += "; paused: the others go around this node";
+  return text;
+}
+
+std::string milliseconds(double value) {
+  return fmt::format("{:.{}f} ms", value, value < 10 ? 1 : 0);
+}
+
+std::string path_text(const node::Snapshot& view) {
+  const std::optional<node::PartView>& part = view.rounds.part;
+  if (!part || part->path.empty()) return "";
+  std::string text;
+  double between = 0;
+  bool timed = false;
+  for (const node::HopView& hop : part->path) {
+    if (!text.empty()) text += " → ";
+    text += hop.node == view.identity.node_id ? "this node" : hop.node.substr(0, 12);
+    if (!hop.computing_ms) continue;
+    timed = true;
+    text += " " + milliseconds(*hop.computing_ms);
+    between += hop.between_ms.value_or(0);
+  }
+  if (timed) text += "; the line and waiting " + milliseconds(between);
   return text;
 }
 
@@ -298,26 +326,25 @@ std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
                         training.last_evaluation->step);
   }
   std::vector<std::string> lines = {
-      row("State", state_text(view)),
-      row("Loss", loss),
+      row("State", state_text(view)), row("Loss", loss),
       row("Speed",
           training.last_step ? fmt::format("{:.0f} tokens/s", training.last_step->tokens_per_second) : ""),
-      row("Rounds", rounds_text(view.rounds)),
-      row("Part", part_text(view.rounds)),
-      row("Chain", chain_view_text(view.rounds.chain)),
-      row("All nodes", global_text(view.rounds)),
-      row("Checkpoint", checkpoint_text(view.checkpoint)),
-      row("Memory", fmt::format("{} of {}", mebibytes(view.resources.resident_bytes),
-                                mebibytes(view.resources.memory_limit_bytes))),
-      row("Disk free", mebibytes(view.resources.disk_free_bytes)),
-      row("Compute", view.compute.device.empty()
-                         ? std::string()
-                         : fmt::format("{}; {}; {} thread{}", view.compute.device, view.compute.precision,
-                                       view.compute.threads, view.compute.threads == 1 ? "" : "s")),
-      row("Network", view.program.network),
-      row("Wallet", wallet_text(view.identity)),
-      row("Data", view.program.data_directory),
-      row("Process", fmt::format("{}, version {}", view.program.pid, view.program.version))};
+      row("Rounds", rounds_text(view.rounds)), row("Part", part_text(view.rounds))};
+  if (const std::string path = path_text(view); !path.empty()) lines.push_back(row("Path", path));
+  lines.insert(
+      lines.end(),
+      {row("Chain", chain_view_text(view.rounds.chain)), row("All nodes", global_text(view.rounds)),
+       row("Checkpoint", checkpoint_text(view.checkpoint)),
+       row("Memory", fmt::format("{} of {}", mebibytes(view.resources.resident_bytes),
+                                 mebibytes(view.resources.memory_limit_bytes))),
+       row("Disk free", mebibytes(view.resources.disk_free_bytes)),
+       row("Compute", view.compute.device.empty()
+                          ? std::string()
+                          : fmt::format("{}; {}; {} thread{}", view.compute.device, view.compute.precision,
+                                        view.compute.threads, view.compute.threads == 1 ? "" : "s")),
+       row("Network", view.program.network), row("Wallet", wallet_text(view.identity)),
+       row("Data", view.program.data_directory),
+       row("Process", fmt::format("{}, version {}", view.program.pid, view.program.version))});
   std::vector<std::string> rules = contribute_lines(view);
   if (!view.http.address.empty()) lines.push_back(row("Local HTTP", view.http.address));
   lines.insert(lines.end(), rules.begin() + 1, rules.end());  // all but the state

@@ -202,6 +202,12 @@ void encode_part(const node::PartView& from, wire::Part* to) {
   to->set_finished(from.finished);
   to->set_replaced(from.replaced);
   to->set_lost(from.lost);
+  for (const node::HopView& hop : from.path) {
+    wire::Hop* const sent = to->add_path();
+    sent->set_node(hop.node);
+    if (hop.computing_ms) sent->set_computing_ms(*hop.computing_ms);
+    if (hop.between_ms) sent->set_between_ms(*hop.between_ms);
+  }
 }
 
 node::PartView decode_part(const wire::Part& from) {
@@ -215,6 +221,12 @@ node::PartView decode_part(const wire::Part& from) {
   to.finished = from.finished();
   to.replaced = from.replaced();
   to.lost = from.lost();
+  for (const wire::Hop& sent : from.path()) {
+    node::HopView& hop = to.path.emplace_back();
+    hop.node = sent.node();
+    if (sent.has_computing_ms()) hop.computing_ms = sent.computing_ms();
+    if (sent.has_between_ms()) hop.between_ms = sent.between_ms();
+  }
   return to;
 }
 

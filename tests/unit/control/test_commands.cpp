@@ -370,6 +370,10 @@ void TestControlCommands::rounds_arrive_as_they_were_told() {
     chain.needs_voucher = true;
     chain.outlook = "needs_a_person";
     chain.others = {{std::string(64, 'o'), 2}};
+    node::PartView& part = next.rounds.part.emplace();
+    part.number = 2;
+    part.path = {{std::string(64, '1'), 12.5, 30.25}, {std::string(64, '2'), std::nullopt, std::nullopt}};
+    part.path.resize(node::max_path + 3);
     node::bound(next);
     next.peers = {true, 5, 1000.0, std::nullopt};
   });
@@ -389,6 +393,13 @@ void TestControlCommands::rounds_arrive_as_they_were_told() {
   QCOMPARE(chain.contributions_needed, 8u);
   QCOMPARE(chain.outlook, std::string("needs_a_person"));
   QCOMPARE(chain.others.at(0).peers, 2u);
+  const std::vector<node::HopView>& path = view->rounds.part->path;
+  QCOMPARE(path.size(), node::max_path);
+  QCOMPARE(path[0].node, std::string(64, '1'));
+  QCOMPARE(*path[0].computing_ms, 12.5);
+  QCOMPARE(*path[0].between_ms, 30.25);
+  QCOMPARE(path[1].node, std::string(64, '2'));
+  QVERIFY(!path[1].computing_ms && !path[1].between_ms);
   // A person's decision arrives whole.
   const auto decided = answer<node::ContinuationReply>([&](auto reply) {
     return remote_->decisions().continue_network({{std::string(64, 'm')}, {}}, reply);

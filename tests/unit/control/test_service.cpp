@@ -51,7 +51,7 @@ void TestControlService::hello_names_both_sides() {
 }
 
 void TestControlService::newer_minor_is_welcome_and_another_major_is_told_what_to_do() {
-  const auto newer_minor = control::connect(fixture_->options({1, 10}));
+  const auto newer_minor = control::connect(fixture_->options({1, control::version.minor + 1}));
   QVERIFY(newer_minor->wait_connected(std::chrono::seconds(20), {}).ok());
 
   const auto newer = control::connect(fixture_->options({2, 0}));

@@ -34,6 +34,17 @@ Snapshot overfull() {
         &snapshot.undo.checkpoint}) {
     *text = long_text;
   }
+  node::RoundsView& rounds = snapshot.rounds;
+  for (std::string* text :
+       {&rounds.phase, &rounds.anchor, &rounds.left_out_reason, &rounds.trouble, &rounds.chain.genesis,
+        &rounds.chain.voters_mode, &rounds.chain.standing, &rounds.chain.outlook,
+        &rounds.chain.asks_succession, &rounds.global.loss_trend, &rounds.global.verified_reason,
+        &snapshot.http.address, &snapshot.http.trouble, &rounds.part.emplace().holds}) {
+    *text = long_text;
+  }
+  rounds.chain.missing.assign(100, long_text);
+  rounds.chain.others.assign(100, {long_text, 1});
+  rounds.part->path.assign(100, {long_text, 1.5, 2.5});
   return snapshot;
 }
 
@@ -47,6 +58,7 @@ void TestSnapshot::everything_too_long_still_fits() {
   QCOMPARE(snapshot.alerts.size(), max_alerts);
   QCOMPARE(snapshot.pause_reasons.size(), max_reasons);
   QCOMPARE(snapshot.sensors.size(), max_sensors);
+  QCOMPARE(snapshot.rounds.part->path.size(), max_path);
 }
 
 void TestSnapshot::texts_are_cut_between_characters() {

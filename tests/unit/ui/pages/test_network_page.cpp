@@ -32,6 +32,7 @@ class TestNetworkPage : public QObject {
   void sources_fit_without_scrolling_data();
   void sources_fit_without_scrolling();
   void a_part_of_the_model_is_told();
+  void a_path_has_the_times_of_its_hops();
   void others_are_invited();
   void a_link_with_a_vote_is_made_once_a_dialog();
   void a_wallet_without_a_vote_gives_none();
@@ -157,7 +158,7 @@ void TestNetworkPage::a_part_of_the_model_is_told() {
   fixture_->show<NetworkPage>();
   QVERIFY(!fixture_->find<QLabel>("part")->isVisible());
   fixture_->publish([](node::Snapshot& snapshot) {
-    snapshot.rounds.part = node::PartView{2, 3, "layers 2 to 3", {2, 1, 0}, false, 1, 1234, 0, 0};
+    snapshot.rounds.part = node::PartView{2, 3, "layers 2 to 3", {2, 1, 0}, false, 1, 1234, 0, 0, {}};
   });
   QVERIFY(fixture_->find<QLabel>("part")->isVisible());
   const QString told = text("part");
@@ -166,6 +167,30 @@ void TestNetworkPage::a_part_of_the_model_is_told() {
     QVERIFY2(told.contains(QLatin1String(said)), qPrintable(told));
   QVERIFY2(!told.contains("part 1:") && !told.contains("paused") && !told.contains("on the way"),
            qPrintable(told));
+}
+
+void TestNetworkPage::a_path_has_the_times_of_its_hops() {
+  fixture_->show<NetworkPage>();
+  const auto* path = fixture_->find<QLabel>("part_path");
+  const auto publish = [this](const std::vector<node::HopView>& hops) {
+    fixture_->publish([&](node::Snapshot& snapshot) {
+      snapshot.identity.node_id = std::string(64, 'b');
+      snapshot.rounds.part = node::PartView{2, 2, "layers 2 to 3", {1, 1}, false, 1, 1234, 0, 0, hops};
+    });
+  };
+  publish({});
+  QVERIFY(!path->isVisible());
+  publish({{std::string(64, 'a'), std::nullopt, std::nullopt},
+           {std::string(64, 'b'), std::nullopt, std::nullopt}});
+  QVERIFY(path->isVisible());
+  QCOMPARE(path->text(),
+           QStringLiteral("The path of this node's text:\nPart 1: aaaaaaaaaaaa\nPart 2: this node"));
+  publish({{std::string(64, 'a'), 12.0, 30.0}, {std::string(64, 'b'), std::nullopt, std::nullopt}});
+  QCOMPARE(path->text(),
+           QStringLiteral("The path of this node's text:\n"
+                          "Part 1: aaaaaaaaaaaa, 12\u00a0ms computing; the line and waiting took "
+                          "30\u00a0ms\nPart 2: this node"));
+  QVERIFY(path->toolTip().contains(QStringLiteral("Means of the last micro-batches")));
 }
 
 void TestNetworkPage::others_are_invited() {
