@@ -1,5 +1,7 @@
 #include "core/outer/aggregate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cfenv>
 #include <cmath>
@@ -45,12 +47,13 @@ class Aggregation {
  public:
   // claims: of the rows, in their order.
   Aggregation(const AggregationOptions& options, const std::vector<Claim>& claims, detail::DeltaRows& rows,
-              std::uint64_t most_tokens, detail::PassOutput& out)
+              std::uint64_t most_tokens, detail::PassOutput& out, detail::Measure measure = {})
       : options_(options),
         claims_(claims),
         rows_(rows),
         most_tokens_(most_tokens),
         out_(out),
+        measure_(std::move(measure)),
         kernels_(detail::kernels_of(options.instruction_set.value_or(detail::best_instruction_set()))) {}
 
   Expected<AggregateReport> run() {
@@ -62,6 +65,14 @@ class Aggregation {
     }
     finish_report();
     return std::move(report_);
+  }
+
+  // The first pass alone.
+  Expected<std::vector<double>> sums() {
+    judge();
+    if (counted_.empty()) return std::vector<double>();
+    NS_ASSIGN_OR_RETURN(plan_, detail::plan_for(options_, counted_.size(), refused()));
+    return measured(passes());
   }
 
  private:
@@ -103,17 +114,14 @@ class Aggregation {
   // True: done. False: some are refused now, and a plan for the rest is needed. No value is written before all are
   // judged.
   Expected<bool> step() {
-    std::vector<std::size_t> rows;
-    for (const std::size_t k : counted_) rows.push_back(order_[k]);
-    const AggregationPasses passes(kernels_, rows_, std::move(rows));
-
+    const AggregationPasses passes = this->passes();
+    NS_ASSIGN_OR_RETURN(const std::vector<double> sums, measured(passes));
     Gram gram;
-    std::vector<double> squares(passes.rows());
+    std::vector<double> squares = sums;
     if (plan_.needs_distances()) {
-      NS_ASSIGN_OR_RETURN(gram, passes.gram());
+      gram = detail::gram_of_sums(sums, passes.rows());
+      squares.resize(passes.rows());
       for (std::size_t i = 0; i < squares.size(); ++i) squares[i] = gram(i, i);
-    } else {
-      NS_ASSIGN_OR_RETURN(squares, passes.squares());
     }
     if (refuse_unreadable() || refuse_unless_finite(squares)) return false;
     measure(squares);
@@ -122,6 +130,23 @@ class Aggregation {
     if (!finite || refuse_unreadable())
       return make_error(ErrorCode::Corrupt, "a payload changed while it was aggregated");
     return true;
+  }
+
+  AggregationPasses passes() const {
+    std::vector<std::size_t> rows;
+    for (const std::size_t k : counted_) rows.push_back(order_[k]);
+    return {kernels_, rows_, std::move(rows)};
+  }
+
+  // The sums over all values: by a pass, or as they are known.
+  Expected<std::vector<double>> measured(const AggregationPasses& passes) const {
+    const std::size_t n = passes.rows(), needed = plan_.needs_distances() ? n * (n + 1) / 2 : n;
+    const Span<const double> given = measure_.known.empty() ? measure_.before : measure_.known;
+    if (!given.empty() && given.size() != needed)
+      return make_error(ErrorCode::InvalidArgument,
+                        fmt::format("The rule takes {} sums; {} are given.", needed, given.size()));
+    if (!measure_.known.empty()) return std::vector<double>(given.begin(), given.end());
+    return plan_.needs_distances() ? passes.gram_sums(measure_) : passes.squares(measure_);
   }
 
   bool refuse_unless_finite(const std::vector<double>& squares) {
@@ -268,6 +293,7 @@ class Aggregation {
   detail::DeltaRows& rows_;
   std::uint64_t most_tokens_;
   detail::PassOutput& out_;
+  const detail::Measure measure_;
   const detail::AggregationKernels& kernels_;
   std::vector<std::size_t> order_;    // claims by id
   std::vector<std::size_t> counted_;  // positions in order_ and report_.judged
@@ -304,25 +330,58 @@ std::string_view to_string(Refusal refusal) {
   return "unknown";
 }
 
+namespace {
+
+// Deltas that stand in memory.
+struct InMemory {
+  InMemory(Span<const Contribution> contributions, std::size_t count)
+      : rows(row_pointers(contributions), count) {
+    for (const Contribution& c : contributions) claims.push_back({c.id, c.tokens, c.delta.size() == count});
+  }
+  static std::vector<const float*> row_pointers(Span<const Contribution> contributions) {
+    std::vector<const float*> pointers;
+    for (const Contribution& c : contributions) pointers.push_back(c.delta.data());
+    return pointers;
+  }
+  std::vector<Claim> claims;
+  detail::MemoryRows rows;
+};
+
+}  // namespace
+
 Expected<AggregateReport> aggregate(const AggregationOptions& options, Span<const Contribution> contributions,
                                     std::uint64_t most_tokens, Span<float> out) {
   NS_RETURN_IF_ERROR(detail::check_aggregation(options, contributions.size(), most_tokens, out.size()));
-  std::vector<Claim> claims;
-  std::vector<const float*> rows;
-  for (const Contribution& c : contributions) {
-    claims.push_back({c.id, c.tokens, c.delta.size() == out.size()});
-    rows.push_back(c.delta.data());
-  }
-  detail::MemoryRows deltas(std::move(rows), out.size());
+  InMemory deltas(contributions, out.size());
   detail::MemoryOutput output(out);
   const DefaultArithmetic arithmetic;
-  return Aggregation(options, claims, deltas, most_tokens, output).run();
+  return Aggregation(options, deltas.claims, deltas.rows, most_tokens, output).run();
+}
+
+Expected<std::vector<double>> measure_chunk(const AggregationOptions& options, Span<const Contribution> chunk,
+                                            Span<const double> before) {
+  const std::size_t count = chunk.empty() ? 0 : chunk[0].delta.size();
+  NS_RETURN_IF_ERROR(detail::check_aggregation(options, chunk.size(), 1, count));
+  InMemory deltas(chunk, count);
+  detail::MemoryOutput nothing({});
+  const DefaultArithmetic arithmetic;
+  return Aggregation(options, deltas.claims, deltas.rows, 1, nothing, {before, {}, nullptr}).sums();
+}
+
+Expected<AggregateReport> aggregate_chunk(const AggregationOptions& options, Span<const Contribution> chunk,
+                                          std::uint64_t most_tokens, Span<const double> sums,
+                                          Span<float> out) {
+  NS_RETURN_IF_ERROR(detail::check_aggregation(options, chunk.size(), most_tokens, out.size()));
+  InMemory deltas(chunk, out.size());
+  detail::MemoryOutput output(out);
+  const DefaultArithmetic arithmetic;
+  return Aggregation(options, deltas.claims, deltas.rows, most_tokens, output, {{}, sums, nullptr}).run();
 }
 
 Expected<AggregateReport> aggregate_encoded(const AggregationOptions& options, const CodecOptions& codec,
                                             const std::vector<EncodedContribution>& contributions,
                                             std::uint64_t most_tokens, std::uint64_t count,
-                                            const WriteValues& out) {
+                                            const WriteValues& out, const WriteSums& trace) {
   NS_RETURN_IF_ERROR(detail::check_aggregation(options, contributions.size(), most_tokens, count));
   std::vector<Claim> claims;
   std::vector<ByteSourcePtr> payloads;
@@ -333,7 +392,7 @@ Expected<AggregateReport> aggregate_encoded(const AggregationOptions& options, c
   detail::PayloadRows deltas(codec, payloads, static_cast<std::size_t>(count));
   detail::SliceOutput output(out);
   const DefaultArithmetic arithmetic;
-  return Aggregation(options, claims, deltas, most_tokens, output).run();
+  return Aggregation(options, claims, deltas, most_tokens, output, {{}, {}, trace}).run();
 }
 
 }  // namespace neuroshard::outer

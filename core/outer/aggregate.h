@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -134,15 +135,35 @@ struct EncodedContribution {
   ByteSourcePtr payload;
 };
 
+// The trace of an aggregation: what the first pass has summed up at the end of each chunk of trace_chunk values, over the
+// deltas that count, in the order of ids. For rules that need distances the upper triangle of the matrix of inner
+// products, row by row; for the others its diagonal alone. Sums are a function of those before and of the chunk's
+// values, and the values of the result follow from the last sums and from the chunk's values. So whoever has one chunk
+// can check it alone (measure_chunk(), aggregate_chunk()).
+inline constexpr std::size_t trace_chunk = 65536;
+// Gets the sums after each chunk in order; from chunk 0 on again when a delta was refused.
+using WriteSums = std::function<Expected<void>(std::uint64_t chunk, Span<const double> sums)>;
+
 // The same for payloads of one codec, without whole deltas in memory: each pass reads and decodes them again,
 // slice by slice, 256 KiB for a contribution. The result is what aggregate() makes of those that can be decoded;
 // the others are refused as Unreadable, and do not count as found Byzantine peers in options.f.
-// count: P. out: gets all values once, in order. Other errors: those of the payloads' sources (such a payload is not
-// judged), Corrupt for a payload that changes between the passes, and those of `out`.
+// count: P. out: gets all values once, in order. trace: null: none is needed. Other errors: those of the payloads'
+// sources (such a payload is not judged), Corrupt for a payload that changes between the passes, and those of `out`
+// and `trace`.
 Expected<AggregateReport> aggregate_encoded(const AggregationOptions& options, const CodecOptions& codec,
                                             const std::vector<EncodedContribution>& contributions,
                                             std::uint64_t most_tokens, std::uint64_t count,
-                                            const WriteValues& out);
+                                            const WriteValues& out, const WriteSums& trace = nullptr);
+
+// One chunk of an aggregation. chunk: of each contribution the values of the chunk, at most trace_chunk; as many of each.
+// The sums after a chunk; before: those after the chunk before, empty for the first. Empty: nothing counts.
+// InvalidArgument: not so many sums; and the errors of aggregate(). Cost: that of the first pass for the chunk.
+Expected<std::vector<double>> measure_chunk(const AggregationOptions& options, Span<const Contribution> chunk,
+                                            Span<const double> before);
+// The values of the result in this chunk, and the report on the whole. sums: the last ones. Errors: likewise.
+Expected<AggregateReport> aggregate_chunk(const AggregationOptions& options, Span<const Contribution> chunk,
+                                          std::uint64_t most_tokens, Span<const double> sums,
+                                          Span<float> out);
 
 // The default number of Byzantine peers withstood: floor(n/4) for n ≥ 5, else 0.
 constexpr std::size_t default_byzantine(std::size_t n) {

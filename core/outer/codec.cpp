@@ -154,6 +154,19 @@ Expected<std::unique_ptr<DeltaReader>> open_delta(const CodecOptions& expected, 
   return open_payload(detail::best_codec_kernels(), &expected, std::move(payload), count);
 }
 
+bool is_readable(const CodecOptions& expected, const ByteSource& payload, std::uint64_t count) {
+  // The reader ends here, before the payload does.
+  const ByteSourcePtr borrowed(std::shared_ptr<void>(), &payload);
+  const auto reader = open_delta(expected, borrowed, count);
+  if (!reader.ok()) return false;
+  std::array<float, codec_chunk> values;
+  for (std::uint64_t at = 0; at < count; at += codec_chunk) {
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(codec_chunk, count - at));
+    if (!(*reader)->next({values.data(), size}).ok()) return false;
+  }
+  return (*reader)->finish().ok();
+}
+
 Expected<CodecHeader> read_codec_header(ByteSpan payload) {
   if (payload.size() < codec_header_bytes)
     return not_a_payload(
@@ -181,6 +194,28 @@ Expected<void> decode(ByteSpan payload, Span<float> values) {
 
 Expected<void> decode(const CodecOptions& expected, ByteSpan payload, Span<float> values) {
   return decode_with(detail::best_codec_kernels(), &expected, payload, values);
+}
+
+std::optional<PayloadPart> payload_part(const CodecOptions& options, std::uint64_t first,
+                                        std::uint64_t count) {
+  if (!valid(options) || options.codec == Codec::TopK || options.codec == Codec::SeedTopK)
+    return std::nullopt;
+  return PayloadPart{codec_header_bytes + detail::dense_body_bytes(options.codec, first),
+                     detail::dense_body_bytes(options.codec, count)};
+}
+
+Expected<void> decode_part(const CodecOptions& options, ByteSpan part, Span<float> values) {
+  if (!payload_part(options, 0, values.size()))
+    return make_error(
+        ErrorCode::Unsupported,
+        fmt::format("A part of a payload of codec {} can't be decoded alone.", to_string(options.codec)));
+  const auto payload =
+      joined({zero_bytes(codec_header_bytes), std::make_shared<BytesView>(part)});  // its header is not read
+  NS_ASSIGN_OR_RETURN(const std::unique_ptr<DeltaReader> reader,
+                      detail::open_dense({detail::best_codec_kernels(), options, values.size(), payload}));
+  for (std::size_t at = 0; at < values.size(); at += codec_chunk)
+    NS_RETURN_IF_ERROR(reader->next(values.subspan(at, std::min(codec_chunk, values.size() - at))));
+  return {};
 }
 
 std::uint32_t crc32c(ByteSpan bytes, std::uint32_t before) {

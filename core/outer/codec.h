@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "core/base/bytes.h"
@@ -89,6 +90,9 @@ class DeltaReader {
 Expected<std::unique_ptr<DeltaReader>> open_delta(const CodecOptions& expected, ByteSourcePtr payload,
                                                   std::uint64_t count);
 
+// False: nobody can decode the payload, or its source fails.  Cost: decodes it once, a chunk at a time.
+bool is_readable(const CodecOptions& expected, const ByteSource& payload, std::uint64_t count);
+
 // A payload's own description, before anything is decoded or its checksum is looked at.
 struct CodecHeader {
   CodecOptions options;  // k is 0 unless TopK
@@ -103,6 +107,17 @@ Expected<CodecHeader> read_codec_header(ByteSpan payload);
 Expected<void> decode(ByteSpan payload, Span<float> values);
 // The same for a payload of one codec only (that of the network's profile); another codec or k is Corrupt.
 Expected<void> decode(const CodecOptions& expected, ByteSpan payload, Span<float> values);
+
+// Where values stand in a payload, for codecs in which that does not depend on the values: Fp32, Fp16, Int8, Int4.
+// first and count: multiples of codec_chunk, but for a count that ends with the payload's last value.  Nothing: another
+// codec.
+struct PayloadPart {
+  std::uint64_t begin = 0, size = 0;
+};
+std::optional<PayloadPart> payload_part(const CodecOptions& options, std::uint64_t first,
+                                        std::uint64_t count);
+// Decodes such a part alone; no checksum covers it. Corrupt: not canonical, or another length. Unsupported: another codec.
+Expected<void> decode_part(const CodecOptions& options, ByteSpan part, Span<float> values);
 
 // CRC-32C (Castagnoli, RFC 3720 appendix B.4) of `bytes` after those that gave `before`.
 std::uint32_t crc32c(ByteSpan bytes, std::uint32_t before = 0);

@@ -11,6 +11,7 @@ namespace {
 // Values of each row that a pass by coordinate reads at a time where rows are decoded: eight rows of it fit
 // the second-level cache.
 constexpr std::size_t coordinate_slice = 2 * codec_chunk;
+static_assert(gram_chunk == trace_chunk, "a total grows by one chunk of the kernels at a time");
 static_assert(gram_chunk % codec_chunk == 0 && codec_chunk % kernel_step == 0);
 
 }  // namespace
@@ -56,34 +57,60 @@ Expected<void> AggregationPasses::each_slice(std::size_t slice, Pass pass) const
   return {};
 }
 
-Expected<Gram> AggregationPasses::gram() const {
-  const std::size_t n = which_.size(), padded = rows_of_gram(n);
-  Gram gram{n, std::vector<double>(n * n, 0.0)};
-  const auto widened = room_for<double>(padded * gram_block), lanes = room_for<double>(padded * padded * 8);
-  const auto add = [&](std::vector<const float*>& rows, std::size_t, std::size_t count) -> Expected<void> {
-    for (std::size_t at = 0; at < count; at += gram_chunk) {
-      kernels_.gram(rows.data(), n, std::min(gram_chunk, count - at), gram.products.data(), widened.get(),
-                    lanes.get());
-      for (const float*& row : rows) row += gram_chunk;
-    }
-    return {};
-  };
-  NS_RETURN_IF_ERROR(each_slice(gram_chunk, add));
+template <class Pass>
+Expected<void> AggregationPasses::each_chunk(Pass pass) const {
+  return each_slice(
+      gram_chunk,
+      [&](std::vector<const float*>& rows, std::size_t first, std::size_t count) -> Expected<void> {
+        for (std::size_t at = 0; at < count; at += gram_chunk) {
+          NS_RETURN_IF_ERROR(pass(rows, (first + at) / gram_chunk, std::min(gram_chunk, count - at)));
+          for (const float*& row : rows) row += gram_chunk;
+        }
+        return {};
+      });
+}
+
+Gram gram_of_sums(const std::vector<double>& triangle, std::size_t n) {
+  Gram gram{n, std::vector<double>(n * n)};
+  std::size_t at = 0;
   for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < i; ++j) gram.products[i * n + j] = gram.products[j * n + i];
+    for (std::size_t j = i; j < n; ++j) gram.products[i * n + j] = gram.products[j * n + i] = triangle[at++];
   return gram;
 }
 
-Expected<std::vector<double>> AggregationPasses::squares() const {
+namespace {
+
+std::vector<double> triangle_of(const Gram& gram) {
+  std::vector<double> triangle;
+  triangle.reserve(gram.n * (gram.n + 1) / 2);
+  for (std::size_t i = 0; i < gram.n; ++i)
+    for (std::size_t j = i; j < gram.n; ++j) triangle.push_back(gram(i, j));
+  return triangle;
+}
+
+}  // namespace
+
+Expected<std::vector<double>> AggregationPasses::gram_sums(const Measure& measure) const {
+  const std::size_t n = which_.size(), padded = rows_of_gram(n);
+  Gram gram{n, std::vector<double>(n * n, 0.0)};
+  if (!measure.before.empty()) gram = gram_of_sums({measure.before.begin(), measure.before.end()}, n);
+  const auto widened = room_for<double>(padded * gram_block), lanes = room_for<double>(padded * padded * 8);
+  NS_RETURN_IF_ERROR(each_chunk(
+      [&](std::vector<const float*>& rows, std::size_t chunk, std::size_t count) -> Expected<void> {
+        kernels_.gram(rows.data(), n, count, gram.products.data(), widened.get(), lanes.get());
+        return measure.trace ? measure.trace(chunk, triangle_of(gram)) : Expected<void>();
+      }));
+  return triangle_of(gram);
+}
+
+Expected<std::vector<double>> AggregationPasses::squares(const Measure& measure) const {
   std::vector<double> sums(which_.size(), 0.0);
-  const auto add = [&](std::vector<const float*>& rows, std::size_t, std::size_t count) -> Expected<void> {
-    for (std::size_t at = 0; at < count; at += gram_chunk) {
-      kernels_.squares(rows.data(), rows.size(), std::min(gram_chunk, count - at), sums.data());
-      for (const float*& row : rows) row += gram_chunk;
-    }
-    return {};
-  };
-  NS_RETURN_IF_ERROR(each_slice(gram_chunk, add));
+  if (!measure.before.empty()) sums.assign(measure.before.begin(), measure.before.end());
+  NS_RETURN_IF_ERROR(each_chunk(
+      [&](std::vector<const float*>& rows, std::size_t chunk, std::size_t count) -> Expected<void> {
+        kernels_.squares(rows.data(), rows.size(), count, sums.data());
+        return measure.trace ? measure.trace(chunk, sums) : Expected<void>();
+      }));
   return sums;
 }
 

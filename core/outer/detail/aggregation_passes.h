@@ -45,6 +45,15 @@ class SliceOutput final : public PassOutput {
   std::size_t room_values_ = 0;
 };
 
+// How a first pass goes: on from earlier sums, and to whom its sums go.
+struct Measure {
+  Span<const double> before;  // empty: from zeros
+  Span<const double> known;   // the sums over all values; not empty: no pass is needed
+  WriteSums trace;            // null: nobody
+};
+// The matrix of n rows by the upper triangle of it.
+Gram gram_of_sums(const std::vector<double>& triangle, std::size_t n);
+
 // Some rows, each of one value at least, which stay the caller's.  Threads: one. Floating-point modes are the
 // caller's too (aggregate.cpp sets them).  Errors, of all passes: those of the rows' disk and of `out`.
 class AggregationPasses {
@@ -53,10 +62,10 @@ class AggregationPasses {
 
   std::size_t rows() const { return which_.size(); }
 
-  // Inner products of all pairs; NaN or infinite where a row is not finite.
-  Expected<Gram> gram() const;
+  // Inner products of all pairs, the upper triangle row by row; NaN or infinite where a row is not finite.
+  Expected<std::vector<double>> gram_sums(const Measure& measure) const;
   // The diagonal of that alone, the same bits.
-  Expected<std::vector<double>> squares() const;
+  Expected<std::vector<double>> squares(const Measure& measure) const;
 
   // The rest write `count` values and return false when a value of a row that they read is not finite.
   Expected<bool> combine(const std::vector<double>& weights, PassOutput& out) const;
@@ -69,6 +78,9 @@ class AggregationPasses {
   // pass(rows, at, count) over all slices returns Expected<void>.
   template <class Pass>
   Expected<void> each_slice(std::size_t slice, Pass pass) const;
+  // pass(rows, chunk, count) over all chunks of gram_chunk values, likewise.
+  template <class Pass>
+  Expected<void> each_chunk(Pass pass) const;
   // pass(rows, count, out) over the whole steps, then over the rest with zeros behind it.
   template <class Pass>
   Expected<bool> in_steps(PassOutput& out, Pass pass) const;

@@ -15,6 +15,7 @@ class TestHash : public QObject {
   void streaming_equals_whole_at_every_cut();
   void merkle_roots_match_rfc_6962();
   void a_node_is_not_a_leaf();
+  void each_leaf_has_a_path_to_the_root();
 };
 
 namespace {
@@ -67,6 +68,30 @@ void TestHash::a_node_is_not_a_leaf() {
   forged.insert(forged.end(), right.begin(), right.end());
   const std::vector<Hash256> leaves = {left, right};
   QVERIFY(merkle_leaf(forged) != merkle_root(leaves));
+}
+
+void TestHash::each_leaf_has_a_path_to_the_root() {
+  for (std::size_t count = 1; count <= 33; ++count) {
+    std::vector<Hash256> leaves;
+    for (std::size_t i = 0; i < count; ++i)
+      leaves.push_back(merkle_leaf(Bytes{static_cast<std::uint8_t>(i)}));
+    const MerkleTree tree(leaves);
+    QCOMPARE(tree.root(), merkle_root(leaves));
+    for (std::size_t i = 0; i < count; ++i) {
+      std::vector<Hash256> path = tree.path(i);
+      QCOMPARE(merkle_root_of_path(leaves[i], i, count, path), std::optional(tree.root()));
+      // Another leaf, another place, another path.
+      QVERIFY(merkle_root_of_path(merkle_leaf({}), i, count, path) != tree.root());
+      for (std::size_t other = 0; other <= count; ++other)
+        if (other != i) QVERIFY(merkle_root_of_path(leaves[i], other, count, path) != tree.root());
+      path.push_back(leaves[i]);
+      QVERIFY(!merkle_root_of_path(leaves[i], i, count, path));
+      path.resize(path.size() - 1);
+      if (path.empty()) continue;
+      path.pop_back();
+      QVERIFY(!merkle_root_of_path(leaves[i], i, count, path));
+    }
+  }
 }
 
 NS_TEST(TestHash)

@@ -288,6 +288,81 @@ class TestAggregateEncoded : public QObject {
     QCOMPARE(outcome.report.counted, std::size_t{0});
     QCOMPARE(unreadable(outcome.report).size(), std::size_t{5});
   }
+
+  // One chunk of the deltas and the sums before it give the sums after it; with the last sums also the values.
+  void each_chunk_follows_from_its_own_values() {
+    for (const Codec codec : {Codec::Fp32, Codec::Fp16, Codec::Int8, Codec::Int4})
+      for (const std::size_t n : {std::size_t{1}, std::size_t{3}, std::size_t{6}, std::size_t{9}}) {
+        const Round round(codec, n, several_slices);
+        AggregationOptions options;
+        options.most_norm = 0.5;
+        std::vector<std::vector<double>> trace;
+        std::vector<float> out(round.values);
+        const auto report = aggregate_encoded(
+            options, round.codec, round.encoded, 1'000'000, round.values,
+            [&out](std::uint64_t first, Span<const float> values) -> Expected<void> {
+              std::copy(values.begin(), values.end(), out.begin() + static_cast<std::ptrdiff_t>(first));
+              return {};
+            },
+            [&trace](std::uint64_t chunk, Span<const double> sums) -> Expected<void> {
+              trace.resize(chunk);
+              trace.emplace_back(sums.begin(), sums.end());
+              return {};
+            });
+        QVERIFY(report.ok() && report->counted == n);
+        QCOMPARE(trace.size(), std::size_t{3});
+        QCOMPARE(trace.back().size(), n < 5 ? n : n * (n + 1) / 2);
+        for (std::size_t chunk = 0; chunk < trace.size(); ++chunk) {
+          const std::size_t first = chunk * trace_chunk, count = std::min(trace_chunk, round.values - first);
+          std::vector<std::vector<float>> deltas;
+          std::vector<Contribution> contributions;
+          for (std::size_t i = 0; i < n; ++i) {
+            const auto part = payload_part(round.codec, first, count);
+            QVERIFY(part.has_value());
+            std::vector<float>& delta = deltas.emplace_back(count);
+            const ByteSpan bytes = ByteSpan(round.payloads[i]).subspan(part->begin, part->size);
+            QVERIFY(decode_part(round.codec, bytes, delta).ok());
+          }
+          for (std::size_t i = 0; i < n; ++i)
+            contributions.push_back({round.encoded[i].id, round.encoded[i].tokens, deltas[i]});
+          const auto sums =
+              measure_chunk(options, contributions,
+                            chunk == 0 ? Span<const double>() : Span<const double>(trace[chunk - 1]));
+          QVERIFY(sums.ok() && *sums == trace[chunk]);
+          std::vector<float> values(count);
+          const auto again = aggregate_chunk(options, contributions, 1'000'000, trace.back(), values);
+          QVERIFY(again.ok() && again->median_norm == report->median_norm);
+          QVERIFY(std::memcmp(values.data(), out.data() + first, count * sizeof(float)) == 0);
+          // With other sums, other values; with too few, an error.
+          std::vector<double> wrong = trace.back();
+          wrong[0] *= 4;
+          const auto otherwise = aggregate_chunk(options, contributions, 1'000'000, wrong, values);
+          QVERIFY(otherwise.ok() && otherwise->judged[0].norm == 2 * report->judged[0].norm);
+          wrong.push_back(1);
+          QCOMPARE(aggregate_chunk(options, contributions, 1'000'000, wrong, values).error().code,
+                   ErrorCode::InvalidArgument);
+        }
+      }
+  }
+
+  void parts_of_payloads_that_are_no_parts() {
+    const Round round(Codec::Int8, 1, several_slices);
+    std::vector<float> values(codec_chunk);
+    const auto part = *payload_part(round.codec, 0, codec_chunk);
+    Bytes bytes(round.payloads[0].begin() + static_cast<std::ptrdiff_t>(part.begin),
+                round.payloads[0].begin() + static_cast<std::ptrdiff_t>(part.begin + part.size));
+    QVERIFY(decode_part(round.codec, bytes, values).ok());
+    QVERIFY(!decode_part(round.codec, ByteSpan(bytes).first(bytes.size() - 1), values).ok());
+    bytes[1] = 0xff;  // a negative scale
+    QCOMPARE(decode_part(round.codec, bytes, values).error().code, ErrorCode::Corrupt);
+    QVERIFY(!payload_part({Codec::TopK, 64}, 0, codec_chunk));
+    QCOMPARE(decode_part({Codec::TopK, 64}, bytes, values).error().code, ErrorCode::Unsupported);
+    QVERIFY(is_readable(round.codec, *round.encoded[0].payload, round.values));
+    Round spoilt(Codec::Int8, 1, several_slices);
+    spoilt.spoil_the_end(0);
+    spoilt.aim();
+    QVERIFY(!is_readable(spoilt.codec, *spoilt.encoded[0].payload, spoilt.values));
+  }
 };
 
 NS_TEST(TestAggregateEncoded)
