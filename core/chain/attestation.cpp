@@ -6,6 +6,7 @@
 
 #include "core/chain/ascending.h"
 #include "core/chain/detail/formats.h"
+#include "core/chain/open_row.h"
 #include "core/crypto/merkle.h"
 
 namespace neuroshard::chain {
@@ -15,10 +16,18 @@ auto place_of(auto& attestation) {
   return std::tie(attestation.opening, attestation.round, attestation.voter);
 }
 
-Bytes signed_part(const Attestation& attestation) {
+// attestation: a whole one, or one row of it.
+Bytes signed_part(const auto& attestation, const Hash256& results) {
   Bytes bytes = bytes_of(place_of(attestation));
-  append_array(bytes, results_root(attestation.rows));
+  append_array(bytes, results);
   return bytes;
+}
+
+std::vector<Hash256> leaves_of(const std::vector<RowResult>& rows) {
+  std::vector<Hash256> leaves;
+  leaves.reserve(rows.size());
+  for (const RowResult& row : rows) leaves.push_back(result_hash(row));
+  return leaves;
 }
 
 // One voice for each wallet. Its nodes may contradict each other: then it has none.
@@ -75,24 +84,35 @@ std::optional<RowResult> attested_result(std::uint32_t row, const std::vector<Ho
 }
 
 Hash256 results_root(const std::vector<RowResult>& rows) {
-  std::vector<Hash256> leaves;
-  leaves.reserve(rows.size());
-  for (const RowResult& row : rows) {
-    Bytes bytes;
-    append_result(bytes, row);
-    leaves.push_back(crypto::merkle_leaf(bytes));
-  }
-  return crypto::merkle_root(leaves);
+  return crypto::merkle_root(leaves_of(rows));
+}
+
+AttestedRow attested_row(const Attestation& attestation, std::size_t place) {
+  return {attestation.opening,
+          attestation.round,
+          attestation.voter,
+          attestation.rows[place],
+          static_cast<std::uint32_t>(place),
+          static_cast<std::uint32_t>(attestation.rows.size()),
+          crypto::MerkleTree(leaves_of(attestation.rows)).path(place),
+          attestation.signature};
+}
+
+bool attested_row_holds(const AttestedRow& row, const crypto::PublicKey& node, const Hash256& network) {
+  const auto results = crypto::merkle_root_of_path(result_hash(row.result), row.place, row.rows, row.path);
+  return results && crypto::verify(node, crypto::Purpose::ChainAttestation, network,
+                                   signed_part(row, *results), row.signature);
 }
 
 void sign_attestation(Attestation& attestation, const crypto::KeyPair& node, const Hash256& network) {
-  attestation.signature = node.sign(crypto::Purpose::ChainAttestation, network, signed_part(attestation));
+  attestation.signature = node.sign(crypto::Purpose::ChainAttestation, network,
+                                    signed_part(attestation, results_root(attestation.rows)));
 }
 
 bool attestation_holds(const Attestation& attestation, const crypto::PublicKey& node,
                        const Hash256& network) {
-  return crypto::verify(node, crypto::Purpose::ChainAttestation, network, signed_part(attestation),
-                        attestation.signature);
+  return crypto::verify(node, crypto::Purpose::ChainAttestation, network,
+                        signed_part(attestation, results_root(attestation.rows)), attestation.signature);
 }
 
 Bytes encode_attestation(const Attestation& attestation) {

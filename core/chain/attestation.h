@@ -27,6 +27,20 @@ struct Attestation {
 // Signed are opening block, round, voter and results_root() of the rows, so one row can be shown without the others.
 // The Merkle root (RFC 6962) over the results as blocks write them.
 Hash256 results_root(const std::vector<RowResult>& rows);
+// One row's result as its voter attested it, without the other rows of the attestation.
+struct AttestedRow {
+  Hash256 opening{};
+  std::uint64_t round = 0;
+  std::uint32_t voter = 0;
+  RowResult result;
+  std::uint32_t place = 0, rows = 0;  // among the rows of the attestation
+  std::vector<Hash256> path;          // from the result to the signed root
+  crypto::Signature signature{};
+  friend bool operator==(const AttestedRow&, const AttestedRow&) = default;
+};
+// place < attestation.rows.size().
+AttestedRow attested_row(const Attestation& attestation, std::size_t place);
+bool attested_row_holds(const AttestedRow& row, const crypto::PublicKey& node, const Hash256& network);
 void sign_attestation(Attestation& attestation, const crypto::KeyPair& node, const Hash256& network);
 bool attestation_holds(const Attestation& attestation, const crypto::PublicKey& node, const Hash256& network);
 Bytes encode_attestation(const Attestation& attestation);

@@ -31,7 +31,7 @@ enum Section {
   Count_
 };
 constexpr std::size_t least_statement_bytes = 32 + reference_bytes + 1 + 64;
-constexpr std::size_t least_evidence_bytes = 32 + 1 + 32 + 8 + 4 + 2 * (32 + 64);
+constexpr std::size_t least_evidence_bytes = 32 + 1 + 32 + 8 + 4 + 64;  // and some more of each kind
 
 auto header_fields(auto& header) {
   return std::tie(header.height, header.previous, header.time_ms, header.body, header.registry);

@@ -57,6 +57,9 @@ class BlockContent {
   virtual void on_history(const ChainTip& tip) = 0;
   // A peer's post of a kind that is the rounds' (RoundsPost). Cheap checks first.
   virtual Verdict on_post(const net::NodeId& from, const RoundsPost& post, const ChainTip& tip) = 0;
+  // A peer's evidence of a false result, whose proof this node has not seen: the content fetches the proof from that peer,
+  // verifies it, and gives the evidence to the port then. judge() comes for blocks with such evidence, too.
+  virtual Verdict on_accusation(const net::NodeId& from, const Evidence& evidence, const ChainTip& tip) = 0;
   // A member's signatures in the round in progress, as this node holds them; its own as it remembers them.
   virtual SignedByMember signed_by(const net::NodeId& member) const = 0;
   // The longest time of a round, as the rounds know it: for the stall rule.

@@ -64,7 +64,7 @@ bool same_place(const TwoContributions& what) {
 }
 
 template <class Two>
-bool has_canonical_halves(const Two& what) {
+bool is_canonical(const Two& what) {
   return same_place(what) && signed_half(what.first) < signed_half(what.second);
 }
 
@@ -77,6 +77,49 @@ bool signatures_hold(const TwoVectors& what, const crypto::PublicKey& node, cons
 bool signatures_hold(const TwoContributions& what, const crypto::PublicKey& node, const Hash256& network) {
   return entry_holds(what.first, what.opening, what.round, node, network) &&
          entry_holds(what.second, what.opening, what.round, node, network);
+}
+
+// row path of at most 1,024 rows.
+constexpr std::size_t most_path = 10;
+
+bool is_canonical(const FalseResult& what) {
+  return !what.attested.result.carried && what.attested.place < what.attested.rows &&
+         what.attested.path.size() <= most_path && what.proof_bytes > 0;
+}
+bool signatures_hold(const FalseResult& what, const crypto::PublicKey& node, const Hash256& network) {
+  return attested_row_holds(what.attested, node, network);
+}
+
+auto attested_fields(auto& attested) {
+  return std::tie(attested.opening, attested.round, attested.voter, attested.place, attested.rows);
+}
+
+template <class Two>
+void append_content(Bytes& bytes, const Two& what) {
+  append_place(bytes, what);
+  for (const auto* half : {&what.first, &what.second}) {
+    append_array(bytes, signed_half(*half));
+    append_array(bytes, half->signature);
+  }
+}
+void append_content(Bytes& bytes, const FalseResult& what) {
+  append_record(bytes, attested_fields(what.attested));
+  append_result(bytes, what.attested.result);
+  bytes.push_back(static_cast<std::uint8_t>(what.attested.path.size()));
+  for (const Hash256& beside : what.attested.path) append_array(bytes, beside);
+  append_array(bytes, what.attested.signature);
+  append_record(bytes, std::tie(what.proof, what.proof_bytes));
+}
+
+FalseResult read_false_result(ByteReader& in) {
+  FalseResult what;
+  in.read(attested_fields(what.attested));
+  what.attested.result = read_result(in);
+  what.attested.path.resize(std::min<std::size_t>(in.number<std::uint8_t>(), most_path + 1));
+  for (Hash256& beside : what.attested.path) beside = in.array<Hash256>();
+  what.attested.signature = in.array<crypto::Signature>();
+  in.read(std::tie(what.proof, what.proof_bytes));
+  return what;
 }
 
 TwoVotes read_votes(ByteReader& in) {
@@ -143,15 +186,14 @@ std::optional<Evidence> contradiction(const crypto::PublicKey& node, const Signe
 
 bool evidence_holds(const Evidence& evidence, const Hash256& network) {
   return std::visit(
-      [&](const auto& what) {
-        return has_canonical_halves(what) && signatures_hold(what, evidence.node, network);
-      },
+      [&](const auto& what) { return is_canonical(what) && signatures_hold(what, evidence.node, network); },
       evidence.what);
 }
 
 const Hash256& anchor_block(const Evidence& evidence) {
   if (const auto* votes = std::get_if<TwoVotes>(&evidence.what)) return votes->first.vote.previous;
   if (const auto* vectors = std::get_if<TwoVectors>(&evidence.what)) return vectors->first.opening;
+  if (const auto* result = std::get_if<FalseResult>(&evidence.what)) return result->attested.opening;
   return std::get<TwoContributions>(evidence.what).opening;
 }
 
@@ -159,15 +201,7 @@ Bytes encode_evidence(const Evidence& evidence) {
   Bytes bytes;
   append_array(bytes, evidence.node);
   bytes.push_back(static_cast<std::uint8_t>(evidence.what.index() + 1));
-  std::visit(
-      [&bytes](const auto& what) {
-        append_place(bytes, what);
-        for (const auto* half : {&what.first, &what.second}) {
-          append_array(bytes, signed_half(*half));
-          append_array(bytes, half->signature);
-        }
-      },
-      evidence.what);
+  std::visit([&bytes](const auto& what) { append_content(bytes, what); }, evidence.what);
   return bytes;
 }
 
@@ -179,10 +213,10 @@ Expected<Evidence> decode_evidence(ByteSpan bytes) {
     case 1: evidence.what = read_votes(in); break;
     case 2: evidence.what = read_vectors(in); break;
     case 3: evidence.what = read_contributions(in); break;
+    case 4: evidence.what = read_false_result(in); break;
     default: in.fail();
   }
-  const bool canonical =
-      std::visit([](const auto& what) { return has_canonical_halves(what); }, evidence.what);
+  const bool canonical = std::visit([](const auto& what) { return is_canonical(what); }, evidence.what);
   if (!in.at_end() || !canonical) return corrupt("evidence can't be read");
   return evidence;
 }

@@ -142,7 +142,9 @@ void Height::judge(const BlockPtr& block, Demand demand) {
   if (!is_plausible(*block, demand)) return answer(false);
   auto known = valid_.find(block->hash);
   if (known == valid_.end()) known = valid_.emplace(block->hash, applies(block)).first;
-  if (!known->second || (!block->body.close && !block->body.result)) return answer(known->second);
+  const BlockBody& body = block->body;
+  const bool accuses = std::any_of(body.evidence.begin(), body.evidence.end(), is_accusation);
+  if (!known->second || (!body.close && !body.result && !accuses)) return answer(known->second);
   services_.content.judge(tip_, block, demand == Demand::Everything, answer);
 }
 

@@ -316,6 +316,7 @@ void ChainNode::send_heartbeat() {
 
 void ChainNode::add_evidence(const Evidence& evidence) {
   if (!history_ || take_evidence(evidence) != Verdict::Taken) return;
+  if (is_accusation(evidence)) return;  // its proof ends with this program
   if (own_evidence_.size() < most_kept_evidence) own_evidence_.push_back(evidence);
   durable_.save(own_evidence_);
 }

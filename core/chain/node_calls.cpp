@@ -119,6 +119,8 @@ Verdict ChainNode::on_item(const net::Caller& caller, ChainItem& item) {
     }
     Verdict operator()(const EvidencePost& item) {
       if (!node.history_) return Verdict::Busy;
+      if (is_accusation(item.evidence))
+        return node.services_.content.on_accusation(from, item.evidence, node.history_->tip());
       const Verdict verdict = node.take_evidence(item.evidence);
       if (verdict == Verdict::Taken && node.height_) node.height_->advance();
       return verdict;

@@ -23,6 +23,8 @@ enum class Leaf : std::uint8_t {
   Wallet = 6,
   Member = 7,
   Revocation = 8,
+  OpenRow = 9,
+  Strike = 10,
 };
 
 constexpr std::size_t row_bytes = 32 + 8 + 8 * 8;
@@ -30,6 +32,10 @@ constexpr std::size_t wallet_bytes = 4 + 32 + 4 + 8 + 8 + 4 + 8 + 8 + 4 + 8;
 constexpr std::size_t least_member_bytes = 4 + 4 + 32 + 1 + 8 + 8 + 8 + 4 + 8 + commitment_bytes + 1 + 32 + 8;
 
 constexpr std::size_t revocation_bytes = 32 + 32 + 8;
+constexpr std::size_t least_open_row_bytes = 4 + 8 + 32 + 8 + 32 + 8 + 8 + 32 + 8 + 1;
+constexpr std::size_t strike_bytes = 4 + 8 + 32;
+constexpr std::size_t most_open_rows = (rounds_to_settle + 1) * max_rows;
+constexpr std::size_t most_strikes = max_wallets;
 
 void append_hashes(Bytes& bytes, const std::vector<Hash256>& hashes) {
   append_le(bytes, static_cast<std::uint32_t>(hashes.size()));
@@ -103,6 +109,34 @@ auto revocation_fields(auto& revocation) {
 
 void append(Bytes& bytes, const RevocationRecord& revocation) {
   append_record(bytes, revocation_fields(revocation));
+}
+
+auto open_row_fields(auto& row) {
+  return std::tie(row.row, row.round, row.before, row.before_round, row.contributors, row.most_tokens,
+                  row.most_norm_bits, row.result, row.norm_bits);
+}
+
+void append(Bytes& bytes, const OpenRow& row) {
+  append_record(bytes, open_row_fields(row));
+  bytes.push_back(static_cast<std::uint8_t>(row.checkers.size()));
+  for (const std::uint32_t checker : row.checkers) append_le(bytes, checker);
+}
+
+OpenRow read_open_row(ByteReader& in) {
+  OpenRow row;
+  in.read(open_row_fields(row));
+  const auto checkers = in.number<std::uint8_t>();
+  if (checkers > checkers_per_row) in.fail();
+  for (std::size_t i = 0; i < checkers && in.good(); ++i) row.checkers.push_back(in.number<std::uint32_t>());
+  return row;
+}
+
+auto strike_fields(auto& strike) {
+  return std::tie(strike.wallet, strike.round, strike.result);
+}
+
+void append(Bytes& bytes, const StrikeRecord& strike) {
+  append_record(bytes, strike_fields(strike));
 }
 
 void append_closed(Bytes& bytes, const std::optional<ClosedRound>& closed) {
@@ -183,6 +217,14 @@ const RevocationRecord* Registry::revocation(const crypto::PublicKey& node,
   return at != revocations_.end() && at->place() == place ? &*at : nullptr;
 }
 
+const OpenRow* Registry::open_row(std::uint32_t row, std::uint64_t round) const {
+  const auto place = std::tie(row, round);
+  const auto at =
+      std::lower_bound(open_rows_.begin(), open_rows_.end(), place,
+                       [](const OpenRow& one, const auto& sought) { return one.place() < sought; });
+  return at != open_rows_.end() && at->place() == place ? &*at : nullptr;
+}
+
 bool Registry::is_voter(const MemberRecord& member) const {
   const WalletRecord* owner = wallet(member.wallet);
   return owner != nullptr && owner->voter;
@@ -253,7 +295,8 @@ void Registry::complete() {
 
 Hash256 Registry::compute_root() const {
   std::vector<Hash256> leaves;
-  leaves.reserve(4 + rows_.size() + wallets_.size() + members_.size() + revocations_.size());
+  leaves.reserve(4 + rows_.size() + wallets_.size() + members_.size() + revocations_.size() +
+                 open_rows_.size() + strikes_.size());
   leaves.push_back(leaf_of(Leaf::Position, position_record()));
   leaves.push_back(leaf_of(Leaf::Ancestors, ancestors_record()));
   leaves.push_back(leaf_of(Leaf::Epoch, epoch_record()));
@@ -264,6 +307,8 @@ Hash256 Registry::compute_root() const {
   add_leaves(&leaves, Leaf::Wallet, wallets_);
   add_leaves(&leaves, Leaf::Member, members_);
   add_leaves(&leaves, Leaf::Revocation, revocations_);
+  add_leaves(&leaves, Leaf::OpenRow, open_rows_);
+  add_leaves(&leaves, Leaf::Strike, strikes_);
   return crypto::merkle_root(leaves);
 }
 
@@ -277,6 +322,9 @@ Bytes Registry::encode() const {
   append_records(bytes, wallets_);
   append_records(bytes, members_);
   append_records(bytes, revocations_);
+  if (open_rows_.empty() && strikes_.empty()) return bytes;  // a network whose members hold all rows
+  append_records(bytes, open_rows_);
+  append_records(bytes, strikes_);
   return bytes;
 }
 
@@ -300,13 +348,22 @@ Expected<RegistryPtr> Registry::decode(ByteSpan bytes) {
   for (MemberRecord& member : r.members_) member = read_member(in);
   r.revocations_.resize(in.count(revocation_bytes, max_revocations));
   for (RevocationRecord& revocation : r.revocations_) in.read(revocation_fields(revocation));
-  if (!in.at_end()) return corrupt("the registry can't be read");
+  const bool has_open = !in.at_end();
+  if (has_open) {
+    r.open_rows_.resize(in.count(least_open_row_bytes, most_open_rows));
+    for (OpenRow& row : r.open_rows_) row = read_open_row(in);
+    r.strikes_.resize(in.count(strike_bytes, most_strikes));
+    for (StrikeRecord& strike : r.strikes_) in.read(strike_fields(strike));
+  }
+  if (!in.at_end() || has_open == (r.open_rows_.empty() && r.strikes_.empty()))
+    return corrupt("the registry can't be read");
 
   r.rebuild_indexes();
   const bool consistent =
       ascending_below(r.wallets_, r.next_wallet_) && ascending_below(r.members_, r.next_member_) &&
       !r.by_id_->has_duplicates() && !r.by_wallet_key_->has_duplicates() &&
-      is_ascending(r.revocations_, &RevocationRecord::place) &&
+      is_ascending(r.revocations_, &RevocationRecord::place) && is_ascending(r.open_rows_, &OpenRow::place) &&
+      is_ascending(r.strikes_, &StrikeRecord::place) &&
       std::all_of(r.members_.begin(), r.members_.end(),
                   [&r](const MemberRecord& member) { return r.wallet(member.wallet) != nullptr; });
   if (!consistent) return corrupt("the registry's records contradict each other");

@@ -8,7 +8,8 @@
 //
 // The root is a Merkle tree (RFC 6962, section 2.1) with one leaf per record, in this order: the position (where
 // the chain stands), the ancestors' hashes, the committee of the epoch, the closed round, then all rows, all
-// wallets and all members ascending by number, and all revocations ascending by node and wallet. A leaf is a kind (u8, in that order from 1) and the record's bytes
+// wallets and all members ascending by number, all revocations ascending by node and wallet, all open rows ascending by
+// row and round, and all strikes ascending by wallet, round and result. A leaf is a kind (u8, in that order from 1) and the record's bytes
 // as encode() writes them.
 //
 // A node key that a wallet revoked stays in the registry for ever, so that it never registers for this wallet again.
@@ -29,6 +30,7 @@
 #include "core/chain/block.h"
 #include "core/chain/checks.h"
 #include "core/chain/detail/key_index.h"
+#include "core/chain/open_row.h"
 #include "core/chain/rules.h"
 #include "core/net/node_id.h"
 
@@ -125,6 +127,11 @@ class Registry {
   const std::vector<WalletRecord>& wallets() const { return wallets_; }
   const std::vector<RowRecord>& rows() const { return rows_; }
   const std::vector<RevocationRecord>& revocations() const { return revocations_; }
+  // Where members hold some rows only; else there are none.
+  const std::vector<OpenRow>& open_rows() const { return open_rows_; }
+  const std::vector<StrikeRecord>& strikes() const { return strikes_; }
+  // Null: it is settled, or the round is not closed.
+  const OpenRow* open_row(std::uint32_t row, std::uint64_t round) const;
   // Null: this wallet has not revoked this node key.
   const RevocationRecord* revocation(const crypto::PublicKey& node, const crypto::PublicKey& wallet) const;
   // Positions of the active members.
@@ -161,6 +168,7 @@ class Registry {
   Hash256 compute_root() const;
   void complete();                // what follows from the records
   friend class BlockApplication;  // detail/block_application.h
+  friend class OpenRowChanges;    // detail/open_row_changes.h
   std::uint64_t height_ = 0, time_ms_ = 0, round_ = 0, opening_height_ = 0;
   Hash256 opening_hash_{}, beacon_{}, tokenizer_{}, root_{};
   std::vector<Hash256> recent_;    // hashes of the blocks before this one, newest first
@@ -170,6 +178,8 @@ class Registry {
   std::vector<WalletRecord> wallets_;
   std::vector<MemberRecord> members_;
   std::vector<RevocationRecord> revocations_;
+  std::vector<OpenRow> open_rows_;
+  std::vector<StrikeRecord> strikes_;
   std::uint64_t epoch_round_ = 0, epoch_ms_ = 0;
   std::vector<std::uint32_t> epoch_committee_;
   std::uint32_t next_member_ = 0, next_wallet_ = 0;

@@ -11,7 +11,9 @@ struct RowResult {
   std::uint32_t row = 0;
   bool carried = false;  // the anchor stays; what follows is zero then
   Hash256 anchor{};
-  Hash256 payloads{};           // Merkle root over the contributors' payload roots, ascending by member
+  // Merkle root over the trace of its aggregation (core/rounds/step.h). Without one, over the contributors' payload roots,
+  // ascending by member.
+  Hash256 trace{};
   std::uint64_t norm_bits = 0;  // IEEE 754 bits of the lower median norm of the contributors' deltas
   friend bool operator==(const RowResult&, const RowResult&) = default;
 };

@@ -148,12 +148,13 @@ std::vector<std::vector<std::size_t>> deal_sub_groups(const Hash256& beacon, std
 Expected<outer::AggregateReport> aggregate_row(const OuterRules& rules, const RowDraw& draw,
                                                const std::vector<StepInput>& inputs, const RowLimits& limits,
                                                std::uint64_t values, const outer::WriteValues& out,
-                                               Spool& spool) {
+                                               Spool& spool, const outer::WriteSums& trace) {
   NS_CHECK(rules.group_members >= 2);
   outer::AggregationOptions options = rules.aggregation;
   options.most_norm = limits.most_norm;
   if (inputs.size() <= rules.group_members)
-    return outer::aggregate_encoded(options, rules.codec, encoded(inputs), limits.most_tokens, values, out);
+    return outer::aggregate_encoded(options, rules.codec, encoded(inputs), limits.most_tokens, values, out,
+                                    trace);
   const RowRoom room{values, spool};
   std::vector<net::NodeId> ids;
   for (const StepInput& input : inputs) ids.push_back(input.id);

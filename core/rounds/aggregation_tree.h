@@ -24,11 +24,11 @@ std::vector<std::vector<std::size_t>> deal_sub_groups(const Hash256& beacon, std
                                                       const std::vector<net::NodeId>& ids, std::size_t most);
 
 // values: P. out: as outer::aggregate_encoded(). The report counts contributors; its norm is the lower median of
-// the sub-groups'. spool: for the aggregates of sub-groups. Errors: those of outer::aggregate_encoded() and of
+// the sub-groups'. trace: of up to group_members inputs. spool: for the aggregates of sub-groups. Errors: those of outer::aggregate_encoded() and of
 // the spool.
 Expected<outer::AggregateReport> aggregate_row(const OuterRules& rules, const RowDraw& draw,
                                                const std::vector<StepInput>& inputs, const RowLimits& limits,
                                                std::uint64_t values, const outer::WriteValues& out,
-                                               Spool& spool);
+                                               Spool& spool, const outer::WriteSums& trace = nullptr);
 
 }  // namespace neuroshard::rounds

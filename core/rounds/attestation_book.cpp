@@ -25,16 +25,31 @@ chain::Verdict AttestationBook::take(const chain::Attestation& attestation, cons
     if (!std::binary_search(rows.begin(), rows.end(), result.row)) return chain::Verdict::Inadmissible;
     if (known == claims_.end()) continue;
     const auto claim = known->second.find(result.row);
-    news |= claim == known->second.end() || (!(claim->second.first == result) && !claim->second.other);
+    news |= claim == known->second.end() || (!(claim->second.first.result == result) && !claim->second.other);
   }
   if (known != claims_.end() && !news) return chain::Verdict::Known;
   if (!checks_.attestation(attestation, voter.key, rules_.network)) return chain::Verdict::BadSignature;
   Claims& claims = claims_[attestation.voter];
-  for (const chain::RowResult& result : attestation.rows) {
-    const auto [claim, fresh] = claims.emplace(result.row, Claim{result, std::nullopt});
-    if (!fresh && !(claim->second.first == result)) claim->second.other = result;
+  for (std::size_t place = 0; place < attestation.rows.size(); ++place) {
+    const chain::RowResult& result = attestation.rows[place];
+    const auto claim = claims.find(result.row);
+    if (claim == claims.end())
+      claims.emplace(result.row, Claim{chain::attested_row(attestation, place), std::nullopt});
+    else if (!(claim->second.first.result == result) && !claim->second.other)
+      claim->second.other = chain::attested_row(attestation, place);
   }
   return chain::Verdict::Taken;
+}
+
+std::vector<chain::AttestedRow> AttestationBook::attested(std::uint32_t row) const {
+  std::vector<chain::AttestedRow> all;
+  for (const auto& [voter, claims] : claims_) {
+    const auto claim = claims.find(row);
+    if (claim == claims.end()) continue;
+    all.push_back(claim->second.first);
+    if (claim->second.other) all.push_back(*claim->second.other);
+  }
+  return all;
 }
 
 std::size_t AttestationBook::rows_of(std::uint32_t voter) const {
@@ -53,8 +68,8 @@ std::optional<chain::RowResult> AttestationBook::result(std::uint32_t row, const
     if (known == claims_.end()) continue;
     const auto claim = known->second.find(row);
     if (claim == known->second.end()) continue;
-    claims.push_back({wallet, &claim->second.first});
-    if (claim->second.other) claims.push_back({wallet, &*claim->second.other});
+    claims.push_back({wallet, &claim->second.first.result});
+    if (claim->second.other) claims.push_back({wallet, &claim->second.other->result});
   }
   return chain::attested_result(row, claims, late);
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "core/chain/attestation.h"
 #include "core/chain/checks.h"
@@ -25,6 +26,8 @@ class AttestationBook {
   void open(const chain::ChainTip& tip);
   // Cheap checks first, the signature last.
   chain::Verdict take(const chain::Attestation& attestation, const chain::ChainTip& tip);
+  // All that was attested about this row.
+  std::vector<chain::AttestedRow> attested(std::uint32_t row) const;
   // Rows that this voter has attested.
   std::size_t rows_of(std::uint32_t voter) const;
   // By the claims of the present committee (chain/attestation.h).
@@ -32,8 +35,8 @@ class AttestationBook {
 
  private:
   struct Claim {
-    chain::RowResult first;
-    std::optional<chain::RowResult> other;  // that contradicts it
+    chain::AttestedRow first;
+    std::optional<chain::AttestedRow> other;  // that contradicts it
   };
   using Claims = std::map<std::uint32_t, Claim>;  // by row
 

@@ -37,7 +37,8 @@ std::optional<chain::RowResult> ClosedRows::result(const chain::ChainTip& tip, s
   }
   if (!computed) return std::nullopt;
   result.anchor = found->second.step->hash;
-  result.payloads = found->second.payloads;
+  const StepResult& step = *found->second.step;
+  result.trace = step.trace ? step.trace->root : found->second.payloads;
   result.norm_bits = bits_of(found->second.step->report->median_norm);
   return result;
 }

@@ -20,7 +20,7 @@ std::optional<std::size_t> ContributionBook::Entry::place_of(std::uint32_t row) 
 
 bool ContributionBook::is_complete(const Entry& entry) const {
   for (std::size_t i = 0; i < entry.payloads.size(); ++i)
-    if (!entry.payloads[i] && held_.has(entry.rows()[i].row)) return false;
+    if (wants(entry, i)) return false;
   return true;
 }
 
@@ -42,6 +42,7 @@ void ContributionBook::open(const chain::ChainTip& tip) {
   entries_.clear();
   wrong_.clear();
   incomplete_.clear();
+  unreadable_.clear();
   count_ = {};
 }
 
@@ -91,7 +92,8 @@ void ContributionBook::put(const HeldContributionPtr& held, std::uint32_t member
 void ContributionBook::add_payloads(std::uint32_t member, const std::vector<Payload>& payloads) {
   Entry& entry = entries_.at(member);
   for (std::size_t i = 0; i < payloads.size(); ++i)
-    if (!entry.payloads[i] && held_.has(entry.rows()[i].row)) entry.payloads[i] = payloads[i];
+    if (wants(entry, i) && payloads[i] && is_readable(entry.rows()[i], *payloads[i]))
+      entry.payloads[i] = payloads[i];
   if (is_complete(entry)) incomplete_.erase(member);
 }
 
@@ -161,9 +163,22 @@ bool ContributionBook::take_payload(std::uint32_t member, std::uint32_t row, Pay
   if (entry.payloads[*place]) return true;
   const chain::RowWork& work = entry.rows()[*place];
   if (payload->size() != work.payload_bytes) return false;
+  if (!is_readable(work, *payload)) {
+    if (is_complete(entry)) incomplete_.erase(member);
+    return false;
+  }
   entry.payloads[*place] = pool_->hold(std::move(payload));
   if (is_complete(entry)) incomplete_.erase(member);
   return true;
+}
+
+// Others check a row chunk by chunk, and would prove a holder wrong that aggregates a payload which can't be decoded.
+bool ContributionBook::is_readable(const chain::RowWork& work, const ByteSource& payload) {
+  if (!rules_->has_holders()) return true;
+  const std::uint64_t values = shapes_[work.row].values;
+  if (outer::is_readable(codec_, payload, values)) return true;
+  unreadable_.insert(work.payload);
+  return false;
 }
 
 const ContributionBook::Entry* ContributionBook::find(std::uint32_t member) const {

@@ -54,7 +54,12 @@ class ContributionBook {
     std::optional<std::size_t> place_of(std::uint32_t row) const;  // nothing: not of this contribution
   };
   const chain::RowSet& held_rows() const { return held_; }
-  // All its payloads of rows that this node holds are here.
+  // The payload of a row that this node holds is neither here nor known to be unreadable.
+  bool wants(const Entry& entry, std::size_t place) const {
+    return !entry.payloads[place] && held_.has(entry.rows()[place].row) &&
+           unreadable_.count(entry.rows()[place].payload) == 0;
+  }
+  // All its payloads of rows that this node holds are here, but for those that nobody can decode.
   bool is_complete(const Entry& entry) const;
   // With the payloads that came with it. tip: the present one; the opening block may be older.
   Taken take(const HeldContributionPtr& held, const chain::ChainTip& tip);
@@ -63,7 +68,7 @@ class ContributionBook {
   bool take_certified(const HeldContributionPtr& held, const chain::ContributionEntry& entry,
                       const net::NodeId& id);
   // The payload has the root that this member's contribution names: the caller has checked it. False: it has
-  // another size, or is not wanted.
+  // another size, or is not wanted. Where others check rows, one that can't be decoded is never held, and not asked for again.
   bool take_payload(std::uint32_t member, std::uint32_t row, Payload payload);
 
   const Entry* find(std::uint32_t member) const;
@@ -84,6 +89,8 @@ class ContributionBook {
  private:
   void put(const HeldContributionPtr& held, std::uint32_t member);
   void add_payloads(std::uint32_t member, const std::vector<Payload>& payloads);
+  // False: nobody can decode it. It is looked at once.
+  bool is_readable(const chain::RowWork& work, const ByteSource& payload);
   chain::Verdict check_rows(const chain::Contribution& contribution, const chain::MemberRecord& member,
                             const chain::ChainTip& tip) const;
   // first: what this member signed before in this round; null: nothing is known.
@@ -102,6 +109,7 @@ class ContributionBook {
   std::unordered_map<std::uint32_t, Entry> entries_;
   std::map<std::uint32_t, HeldContributionPtr> wrong_;  // signed, with a reveal that costly hashing refuted
   std::set<std::uint32_t> incomplete_;
+  std::set<Hash256> unreadable_;  // payloads, by their root
   struct Count {
     chain::CommitteePtr committee;
     std::size_t contributions = 0;

@@ -318,12 +318,9 @@ void RoundFetcher::refuse(const std::shared_ptr<Task>& task, Source& source) {
 }
 
 void RoundFetcher::finish(const std::shared_ptr<Task>& task, Source& last) {
-  switch (task->request.what) {
-    case PieceRequest::What::Payload:
-    case PieceRequest::What::Contribution: return got_payload(task, last);
-    case PieceRequest::What::Leaves: return got_leaves(task, last);
-    case PieceRequest::What::Chunk: return got_anchor(task);
-  }
+  if (!task->anchor) return got_payload(task, last);
+  if (task->request.what == PieceRequest::What::Leaves) return got_leaves(task, last);
+  got_anchor(task);
 }
 
 void RoundFetcher::got_payload(const std::shared_ptr<Task>& task, Source& last) {

@@ -44,7 +44,7 @@ class RoundFetcher {
                Spool& spool, FetchOptions options);
   ~RoundFetcher();
 
-  // `bytes`: the expected length; nothing else is accepted. `holds` checks the whole. Unavailable: no source
+  // Anything but an anchor. `bytes`: the expected length; nothing else is accepted. `holds` checks the whole. Unavailable: no source
   // gave it. Other errors: those of the spool, before anything is asked for or later.
   using Holds = std::function<bool(const ByteSource& payload)>;
   void payload(const PieceRequest& request, std::uint64_t bytes, std::vector<net::NodeId> sources,

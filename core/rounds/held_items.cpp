@@ -8,7 +8,7 @@
 
 namespace neuroshard::rounds {
 
-Expected<Hash256> payload_root(const net::NodeId& contributor, const ByteSource& payload) {
+Expected<std::vector<Hash256>> payload_leaves(const net::NodeId& contributor, const ByteSource& payload) {
   std::vector<Hash256> leaves;
   Bytes leaf(contributor.begin(), contributor.end());
   std::uint64_t at = 0;
@@ -20,6 +20,11 @@ Expected<Hash256> payload_root(const net::NodeId& contributor, const ByteSource&
     leaves.push_back(crypto::merkle_leaf(leaf));
     at += size;
   } while (at < payload.size());
+  return leaves;
+}
+
+Expected<Hash256> payload_root(const net::NodeId& contributor, const ByteSource& payload) {
+  NS_ASSIGN_OR_RETURN(const std::vector<Hash256> leaves, payload_leaves(contributor, payload));
   return crypto::merkle_root(leaves);
 }
 

@@ -20,6 +20,7 @@ using Payload = ByteSourcePtr;
 // The commitment to a payload: a Merkle root over slices of 64 KiB, the contributor's node id in each leaf, so
 // that the same bytes under another name have another root.  Errors: those of reading it.
 Expected<Hash256> payload_root(const net::NodeId& contributor, const ByteSource& payload);
+Expected<std::vector<Hash256>> payload_leaves(const net::NodeId& contributor, const ByteSource& payload);
 Hash256 payload_root(const net::NodeId& contributor, ByteSpan payload);
 // False also when it can't be read.
 bool has_root(const net::NodeId& contributor, const ByteSource& payload, const Hash256& root);

@@ -22,7 +22,7 @@ Expected<PieceRequest> decode_piece_request(ByteSpan bytes) {
   const auto what = reader.number<std::uint8_t>();
   request.what = static_cast<PieceRequest::What>(what);
   reader.read(std::tie(request.hash, request.place));
-  if (!reader.at_end() || what < 1 || what > 4)
+  if (!reader.at_end() || what < 1 || what > 8)
     return make_error(ErrorCode::Corrupt, "this is no request for a piece");
   return request;
 }

@@ -21,6 +21,12 @@ struct PieceRequest {
     Leaves = 2,        // hash: an anchor's; place: the first byte wanted of its leaves' hashes, 32 bytes each
     Chunk = 3,         // hash: an anchor's; place: the number of the leaf, from 1
     Contribution = 4,  // hash: the member's node id; place: the round
+    // For members that check a row which they do not hold (row_proof.h). hash: the payload's root, the trace's root, the
+    // proof's hash; place: the first byte wanted, but of sums the number of the chunk.
+    PayloadLeaves = 5,
+    TraceLeaves = 6,
+    TraceSums = 7,
+    Proof = 8,
   };
   std::uint32_t row = 0;
   What what = What::Payload;

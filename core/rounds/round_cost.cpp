@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/outer/aggregate.h"
+
 namespace neuroshard::rounds {
 namespace {
 
@@ -18,12 +20,17 @@ RoundCost round_cost(const RoundShape& shape) {
   const std::uint64_t groups = contributors > members ? (contributors + members - 1) / members : 0;
   // Each sub-group's aggregate, and its payload.
   const std::uint64_t sums = groups * (floats + outer::max_payload_bytes({outer::Codec::Int8}, shape.values));
+  // fp64 after each chunk, of up to all pairs of contributors.
+  const std::uint64_t chunks = (shape.values + outer::trace_chunk - 1) / outer::trace_chunk;
+  const std::uint64_t in_trace = std::min(contributors, members);
+  const std::uint64_t trace = shape.taken_back ? chunks * in_trace * (in_trace + 1) / 2 * sizeof(double) : 0;
   RoundCost cost;
   cost.kept = anchor + payload + (shape.error_feedback ? payload + floats : 0) + small_records;
   // Payloads, the weights at the boundary, the error feedback's buffer, the aggregate, the anchor.
-  cost.temporary = contributors * payload + floats + feedback + floats + sums + anchor;
-  // Two anchors and the next one; payloads of two rounds; old and new buffers.
-  cost.resident = 3 * anchor + 2 * contributors * payload + 2 * floats + 2 * feedback + sums;
+  cost.temporary = contributors * payload + floats + feedback + floats + sums + anchor + trace;
+  // Two anchors, three where rows can be taken back, and the next one; payloads of two rounds; old and new buffers.
+  cost.resident = (shape.taken_back ? 4 : 3) * anchor + 4 * trace + 2 * contributors * payload + 2 * floats +
+                  2 * feedback + sums;
   cost.sent = cost.received = others * payload;
   return cost;
 }

@@ -18,6 +18,7 @@ RoundExchange::RoundExchange(Services services, const chain::ChainRules& rules, 
 
 void RoundExchange::open() {
   previous_.emplace(services_.book.retire());
+  payload_leaves_.clear();
   payloads_.clear();
   contributions_.clear();
   closed_ = all_certified_ = false;
@@ -60,7 +61,7 @@ void RoundExchange::ask_for_payloads(const chain::ChainTip& tip) {
     const ContributionBook::Entry& entry = *services_.book.find(member);
     for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
       const chain::RowWork& work = entry.rows()[i];
-      if (entry.payloads[i] || !services_.book.held_rows().has(work.row)) continue;
+      if (!services_.book.wants(entry, i)) continue;
       if (!payloads_.insert(work.payload).second) continue;
       PieceRequest request;
       request.row = work.row;
@@ -169,6 +170,19 @@ void RoundExchange::compare(const chain::ChainTip& before, const chain::CloseSec
   }
 }
 
+Expected<Bytes> RoundExchange::piece_of_payload(const net::NodeId& contributor, const Payload& payload,
+                                                const PieceRequest& request) const {
+  if (request.what == PieceRequest::What::Payload)
+    return answer_from(*payload, 0, payload->size(), request.place);
+  auto known = payload_leaves_.find(request.hash);
+  if (known == payload_leaves_.end()) {
+    NS_ASSIGN_OR_RETURN(std::vector<Hash256> leaves, payload_leaves(contributor, *payload));
+    known = payload_leaves_.emplace(request.hash, std::move(leaves)).first;
+  }
+  const std::vector<Hash256>& leaves = known->second;
+  return answer_from(ByteSpan(leaves.front().data(), leaves.size() * sizeof(Hash256)), request.place);
+}
+
 Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const PieceRequest& request,
                                      const chain::ChainTip& tip) const {
   std::vector<const ContributionBook*> books = {&services_.book};
@@ -187,7 +201,7 @@ Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const PieceRequest
     for (const auto& [member, entry] : book->all()) {
       for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
         if (entry.rows()[i].payload != request.hash || !entry.payloads[i]) continue;
-        return answer_from(*entry.payloads[i], 0, entry.payloads[i]->size(), request.place);
+        return piece_of_payload(entry.held->id(), entry.payloads[i], request);
       }
     }
   }

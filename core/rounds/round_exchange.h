@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -48,6 +49,9 @@ class RoundExchange {
   static bool is_certified(const HeldContribution& held, std::uint32_t member, const chain::ChainTip& tip);
 
  private:
+  // A payload, or the leaves of its root.
+  Expected<Bytes> piece_of_payload(const net::NodeId& contributor, const Payload& payload,
+                                   const PieceRequest& request) const;
   void ask_for_contributions(const chain::ChainTip& tip, bool behind);
   void ask_for_contribution(std::uint32_t member, const chain::ChainTip& tip);
   void ask_for_payloads(const chain::ChainTip& tip);
@@ -61,6 +65,8 @@ class RoundExchange {
   const FetchOptions options_;
   const net::NodeId self_;
   const Events events_;
+  // Of payloads that somebody checks a row by.
+  mutable std::map<Hash256, std::vector<Hash256>> payload_leaves_;
   std::optional<ContributionBook> previous_;  // for peers that are a step behind
   std::optional<chain::ChainTip> tip_;        // of the last ask()
   std::set<Hash256> payloads_;                // asked for

@@ -19,6 +19,12 @@ RowOutcomes::RowOutcomes(const chain::ChainRules& rules, chain::SignatureChecks&
       is_late_(std::move(is_late)),
       attestations_(rules, checks) {}
 
+chain::Verdict RowOutcomes::take(ByteSpan bytes, const chain::ChainTip& tip) {
+  if (!rules_.has_holders()) return chain::Verdict::Inadmissible;
+  const auto attestation = chain::decode_attestation(bytes, rules_.rows);
+  return attestation.ok() ? attestations_.take(*attestation, tip) : chain::Verdict::Malformed;
+}
+
 // Computed again after a restart, the results are the same: nothing of it needs to be on the disk.
 std::optional<chain::Attestation> RowOutcomes::attest(const chain::ChainTip& tip,
                                                       const crypto::KeyPair& key) {

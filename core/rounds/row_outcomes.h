@@ -22,9 +22,9 @@ class RowOutcomes {
 
   // The round that begins after this tip's opening block.
   void open(const chain::ChainTip& tip) { attestations_.open(tip); }
-  chain::Verdict take(const chain::Attestation& attestation, const chain::ChainTip& tip) {
-    return attestations_.take(attestation, tip);
-  }
+  const AttestationBook& attestations() const { return attestations_; }
+  // An attestation as its voter sent it.
+  chain::Verdict take(ByteSpan bytes, const chain::ChainTip& tip);
   // This voter's attestation once it computed a row that it has not attested yet; it is taken and to be sent. tip: with a
   // closed round, as below.
   std::optional<chain::Attestation> attest(const chain::ChainTip& tip, const crypto::KeyPair& key);

@@ -70,6 +70,9 @@ void RowStates::settle(std::uint32_t row, const chain::RowRecord& wanted,
     const StepPtr step = **computing->result;
     if (step->hash == wanted.anchor) return take(row, step);
   }
+  // It was taken back.
+  for (const StepPtr& step : own.earlier)
+    if (step->hash == wanted.anchor && step->state) return take(row, StepPtr(step));
   if (own.settling == wanted.anchor) return;  // being fetched
   // The payloads are here: the own result comes sooner than the anchor, which is larger.
   if (computes(row)) return;
@@ -79,7 +82,9 @@ void RowStates::settle(std::uint32_t row, const chain::RowRecord& wanted,
 
 void RowStates::take(std::uint32_t row, StepPtr state) {
   Row& own = rows_[row];
-  own.before = std::exchange(own.held, std::move(state));
+  std::erase(own.earlier, state);
+  own.earlier.push_front(std::exchange(own.held, std::move(state)));
+  if (own.earlier.size() > (rules_.traced ? chain::rounds_to_settle : 1)) own.earlier.pop_back();
   own.settling = {};
   own.computing.clear();
   held_(row);
@@ -157,11 +162,41 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, RowInputs inputs
       });
 }
 
+StepPtr RowStates::find(std::uint32_t row, const std::function<bool(const StepResult&)>& is_wanted) const {
+  const Row& own = rows_[row];
+  if (is_wanted(*own.held)) return own.held;
+  for (const StepPtr& step : own.earlier)
+    if (is_wanted(*step)) return step;
+  for (const auto& [key, computing] : own.computing)
+    if (computing->result && computing->result->ok() && is_wanted(***computing->result))
+      return **computing->result;
+  return nullptr;
+}
+
+namespace {
+
+Expected<Bytes> piece_of_trace(const StepTrace& trace, const PieceRequest& request) {
+  if (request.what == PieceRequest::What::TraceLeaves) {
+    const ByteSpan leaves(trace.leaves.front().data(), trace.leaves.size() * sizeof(Hash256));
+    return answer_from(leaves, request.place);
+  }
+  if (request.place >= trace.leaves.size()) return piece_not_held();
+  const std::uint64_t bytes = trace.sums * sizeof(double);
+  return answer_from(*trace.bytes, request.place * bytes, bytes, 0);
+}
+
+}  // namespace
+
 Expected<Bytes> RowStates::piece(const PieceRequest& request) const {
   if (request.row >= rows_.size()) return piece_not_held();
-  const Row& own = rows_[request.row];
-  const StepPtr& at = own.held->hash == request.hash ? own.held : own.before;
-  if (at == nullptr || at->hash != request.hash || !at->state) return piece_not_held();
+  const bool of_trace =
+      request.what == PieceRequest::What::TraceLeaves || request.what == PieceRequest::What::TraceSums;
+  const StepPtr at = find(request.row, [&](const StepResult& step) {
+    return of_trace ? step.trace && step.trace->root == request.hash
+                    : step.state && step.hash == request.hash;
+  });
+  if (at == nullptr) return piece_not_held();
+  if (of_trace) return piece_of_trace(*at->trace, request);
   if (request.what == PieceRequest::What::Leaves) {
     const ByteSpan leaves(at->leaves.front().data(), at->leaves.size() * sizeof(Hash256));
     return answer_from(leaves, request.place);

@@ -1,10 +1,11 @@
 // The outer state of each row as this node holds it: the anchor that the registry names, the one before it for
-// peers that are a step behind, and steps that were computed and may be certified. It fetches
+// peers that are a step behind (where rows can be taken back, all that a row can return to), and steps that were computed and may be certified. It fetches
 // anchors that this node lacks from peers and checks them leaf by leaf.
 //
 // All services outlive it. Threads: the executor's; computations run in RoundWork.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "core/rounds/contribution_book.h"
 #include "core/rounds/fetch.h"
 #include "core/rounds/learner.h"
+#include "core/rounds/row_proof.h"
 #include "core/rounds/step.h"
 
 namespace neuroshard::rounds {
@@ -53,6 +55,10 @@ class RowStates {
             std::uint64_t bias_values, Held held, chain::RowSet rows = {});
 
   outer::AnchorIdentity identity(std::uint32_t row, std::uint64_t round) const;
+  // The same with the row's size, for those that check it.
+  ProofRow proof_row(std::uint32_t row, std::uint64_t round) const {
+    return {identity(row, round), shapes_[row].values, bias_values_};
+  }
   // From this node's disk, or the initial weights: believed once it has the anchor's hash.
   void offer(std::uint32_t row, std::uint64_t round, Anchor state);
   // Brings a row to the anchor of the registry: by a step that was computed, by what was offered, or from
@@ -79,7 +85,7 @@ class RowStates {
   using Computed = std::function<void(const Expected<StepPtr>& step)>;
   void compute(std::uint32_t row, std::uint64_t round, RowInputs inputs, const RowLimits& limits,
                const Hash256& beacon, Computed done);
-  // Leaves and chunks of the states held. NotFound.
+  // Leaves and chunks of the states held, and traces of steps that were made here. NotFound.
   Expected<Bytes> piece(const PieceRequest& request) const;
 
  private:
@@ -89,7 +95,7 @@ class RowStates {
   };
   struct Row {
     StepPtr held = std::make_shared<const StepResult>();      // without a state: none yet
-    StepPtr before;                                           // null: none
+    std::deque<StepPtr> earlier;                              // newest first
     std::optional<std::pair<std::uint64_t, Anchor>> offered;  // and its round
     Hash256 settling{};                                       // the anchor that is checked or fetched
     MonotonicTime next_fetch{};
@@ -97,6 +103,8 @@ class RowStates {
     std::map<Hash256, std::shared_ptr<Computing>> computing;  // by inputs
   };
   void take(std::uint32_t row, StepPtr state);
+  // Every step that this node has of the row: held, earlier, computed. Null: none of them is like this.
+  StepPtr find(std::uint32_t row, const std::function<bool(const StepResult&)>& is_wanted) const;
   void check_offered(std::uint32_t row, const chain::RowRecord& wanted);
   void fetch(std::uint32_t row, const chain::RowRecord& wanted, const std::vector<net::NodeId>& sources);
 

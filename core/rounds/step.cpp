@@ -85,27 +85,78 @@ Expected<Anchor> stepped(const outer::OuterOptimizer& optimizer, const OuterStat
   return std::make_shared<const OuterState>(OuterState{before.counts, std::move(made)});
 }
 
+// Takes a trace as the aggregation goes on.
+class TraceWriter {
+ public:
+  // values: of the row.
+  TraceWriter(Spool& spool, std::size_t contributors, std::uint64_t values)
+      : spool_(spool),
+        most_bytes_((values + outer::trace_chunk - 1) / outer::trace_chunk * contributors *
+                    (contributors + 1) / 2 * sizeof(double)) {}
+
+  Expected<void> add(std::uint64_t chunk, Span<const double> sums) {
+    if (chunk == 0) {  // a contribution was refused, and the rest is measured again
+      NS_ASSIGN_OR_RETURN(item_, spool_.create(most_bytes_));
+      trace_.leaves.clear();
+      trace_.sums = sums.size();
+    }
+    trace_.leaves.push_back(crypto::merkle_leaf(as_bytes(sums)));
+    return item_->write_at(chunk * sums.size_bytes(), as_bytes(sums));
+  }
+  Expected<TracePtr> finish() {
+    trace_.root = crypto::merkle_root(trace_.leaves);
+    NS_ASSIGN_OR_RETURN(trace_.bytes, item_->finish(trace_.leaves.size() * trace_.sums * sizeof(double)));
+    return TracePtr(std::make_shared<const StepTrace>(std::move(trace_)));
+  }
+
+ private:
+  Spool& spool_;
+  const std::uint64_t most_bytes_;
+  std::unique_ptr<SpoolItem> item_;
+  StepTrace trace_;
+};
+
+bool all_counted(const outer::AggregateReport& report) {
+  return report.counted > 0 && report.counted == report.judged.size();
+}
+
 }  // namespace
+
+bool is_traced(const OuterRules& rules, std::size_t contributors) {
+  return rules.traced && contributors > 0 && contributors <= rules.group_members &&
+         outer::payload_part(rules.codec, 0, outer::codec_chunk);
+}
 
 Expected<StepPtr> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
                             const OuterState& before, const std::vector<StepInput>& inputs,
                             const RowLimits& limits, Spool& spool, const RowDraw& draw) {
   const std::uint64_t P = before.counts.weights;
   outer::AggregateReport report;
+  TracePtr trace;
   Anchor after = std::make_shared<const OuterState>(before);
   if (!inputs.empty()) {
+    TraceWriter writer(spool, inputs.size(), P);
+    outer::WriteSums write_sums;
+    if (is_traced(rules, inputs.size()))
+      write_sums = [&writer](std::uint64_t chunk, Span<const double> sums) {
+        return writer.add(chunk, sums);
+      };
     NS_ASSIGN_OR_RETURN(const std::unique_ptr<SpoolItem> item, spool.create(P * sizeof(float)));
-    NS_ASSIGN_OR_RETURN(report,
-                        aggregate_row(rules, draw, inputs, limits, P, outer::write_to(*item, 0), spool));
+    NS_ASSIGN_OR_RETURN(
+        report, aggregate_row(rules, draw, inputs, limits, P, outer::write_to(*item, 0), spool, write_sums));
     if (report.counted > 0) {
       NS_ASSIGN_OR_RETURN(const ByteSourcePtr aggregate, item->finish(P * sizeof(float)));
       const outer::OuterOptimizer optimizer{outer_learning_rate(rules, report.counted), rules.mu};
       NS_ASSIGN_OR_RETURN(after, stepped(optimizer, before, outer::values_of(aggregate, 0, P), spool));
     }
+    if (write_sums && all_counted(report)) {
+      NS_ASSIGN_OR_RETURN(trace, writer.finish());
+    }
   }
   NS_ASSIGN_OR_RETURN(const StepPtr state, hashed_state(identity, std::move(after)));
   StepResult result = *state;
   result.report = std::move(report);
+  result.trace = std::move(trace);
   return StepPtr(std::make_shared<const StepResult>(std::move(result)));
 }
 

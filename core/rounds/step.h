@@ -46,6 +46,8 @@ struct OuterRules {
   std::optional<float> lr;
   std::uint64_t architecture_version = 1;
   Hash256 tokenizer{};
+  // Members hold some rows only: steps have a trace, by which others can check them.
+  bool traced = false;
   std::size_t group_members = 16;  // of a sub-group at most; more contributors are aggregated by a tree
 };
 float outer_learning_rate(const OuterRules& rules, std::size_t contributors);
@@ -73,17 +75,33 @@ struct RowDraw {
   std::uint32_t row = 0;
 };
 
+// The trace of a step's aggregation (outer/aggregate.h), by chunk. The Merkle root of its leaves is part of the result that
+// holders attest.
+struct StepTrace {
+  std::size_t sums = 0;         // after each chunk
+  ByteSourcePtr bytes;          // [chunks, sums] fp64, little-endian
+  std::vector<Hash256> leaves;  // crypto::merkle_leaf of each chunk's sums
+  Hash256 root{};
+};
+using TracePtr = std::shared_ptr<const StepTrace>;
+
 // A state with its hash. Shared: with many contributors the report is large.
 struct StepResult {
   Anchor state;
   std::vector<Hash256> leaves;  // of the anchor's hash
   Hash256 hash{};
   std::optional<outer::AggregateReport> report;  // none: the step was not made here
+  // Null: not made here, or a row that nobody can check chunk by chunk: the codec's payloads have no parts, a tree of
+  // sub-groups aggregates it, or a payload was refused.
+  TracePtr trace;
 };
 using StepPtr = std::shared_ptr<const StepResult>;
 // The error comes from what this node lacks (a full disk), not from the inputs: other members get a step from the
 // same inputs.
 bool is_own_failure(const Error& error);
+
+// Whether a step with so many contributors has a trace, if all of them count.
+bool is_traced(const OuterRules& rules, std::size_t contributors);
 
 // identity: of the round that is made. Nothing counts: the state stays, with its new hash.
 // Cost: in memory some 256 KiB for each input; in the spool, until the result is there, P floats, and with more

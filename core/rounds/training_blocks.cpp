@@ -59,13 +59,23 @@ void TrainingRounds::judge(const chain::ChainTip& tip, const chain::BlockPtr& bl
 }
 
 void TrainingRounds::review() {
+  const auto examine = [this](const Judging& one) {
+    const chain::BlockBody& body = one.block->body;
+    // Omissions do not bind for ever (demand.h).
+    if (body.close && one.binding && !names_all_due(*body.close, *tip_)) return Finding::Wrong;
+    Finding finding = body.result ? outcomes_.examine(*tip_, *body.result, one.binding) : Finding::Right;
+    for (const chain::Evidence& evidence : body.evidence) {
+      if (!chain::is_accusation(evidence) || finding == Finding::Wrong) continue;
+      // The proposer and all that vote for the block have the proof.
+      const auto found = accusations_.examine(evidence, *tip_, tip_->committee->others(self_));
+      if (found != Accusations::Finding::Right)
+        finding = found == Accusations::Finding::Wait ? Finding::Wait : Finding::Wrong;
+    }
+    return finding;
+  };
   std::vector<std::pair<std::function<void(bool)>, bool>> answers;
   std::erase_if(judging_, [&](Judging& one) {
-    const chain::BlockBody& body = one.block->body;
-    Finding finding = Finding::Right;
-    // Omissions do not bind for ever (demand.h).
-    if (body.close && one.binding && !names_all_due(*body.close, *tip_)) finding = Finding::Wrong;
-    if (body.result) finding = outcomes_.examine(*tip_, *body.result, one.binding);
+    const Finding finding = examine(one);
     if (finding == Finding::Wait) return false;
     answers.emplace_back(std::move(one.done), finding == Finding::Right);
     return true;

@@ -23,7 +23,11 @@ chain::Verdict TrainingRounds::on_post(const net::NodeId&, const chain::RoundsPo
   switch (post.kind) {
     case contribution_kind: return noted(on_contribution(post.bytes), seen_);
     case vector_kind: return noted(on_vector(post.bytes), seen_);
-    case attestation_kind: return noted(on_attestation(post.bytes), seen_);
+    case attestation_kind: {
+      const chain::Verdict verdict = outcomes_.take(post.bytes, *tip_);
+      if (verdict == chain::Verdict::Taken) look_soon();
+      return noted(verdict, seen_);
+    }
     default: return noted(chain::Verdict::Malformed, seen_);
   }
 }
@@ -62,13 +66,10 @@ chain::Verdict TrainingRounds::on_vector(ByteSpan bytes) {
   return taken.verdict;
 }
 
-chain::Verdict TrainingRounds::on_attestation(ByteSpan bytes) {
-  if (!options_.chain.has_holders()) return chain::Verdict::Inadmissible;
-  const auto attestation = chain::decode_attestation(bytes, options_.chain.rows);
-  if (!attestation.ok()) return chain::Verdict::Malformed;
-  const chain::Verdict verdict = outcomes_.take(*attestation, *tip_);
-  if (verdict == chain::Verdict::Taken) look_soon();
-  return verdict;
+chain::Verdict TrainingRounds::on_accusation(const net::NodeId& from, const chain::Evidence& evidence,
+                                             const chain::ChainTip& tip) {
+  if (!tip_ || tip.block->hash != tip_->block->hash) return chain::Verdict::Busy;
+  return noted(accusations_.take(from, evidence, tip), seen_);
 }
 
 chain::SignedByMember TrainingRounds::signed_by(const net::NodeId& member) const {
@@ -90,10 +91,20 @@ void TrainingRounds::on_call(const net::Caller& from, ByteSpan bytes, const net:
   const auto request = decode_piece_request(bytes);
   if (!request.ok()) return respond(request.error());
   if (!tip_) return respond(make_error(ErrorCode::NotFound, "this node has no history yet"));
-  const bool of_anchor =
-      request->what == PieceRequest::What::Leaves || request->what == PieceRequest::What::Chunk;
-  const Expected<Bytes> piece =
-      of_anchor ? states_.piece(*request) : exchange_.piece(from.id, *request, *tip_);
+  const auto piece_of = [&]() -> Expected<Bytes> {
+    switch (request->what) {
+      case PieceRequest::What::Payload:
+      case PieceRequest::What::PayloadLeaves:
+      case PieceRequest::What::Contribution: return exchange_.piece(from.id, *request, *tip_);
+      case PieceRequest::What::Leaves:
+      case PieceRequest::What::Chunk:
+      case PieceRequest::What::TraceLeaves:
+      case PieceRequest::What::TraceSums: return states_.piece(*request);
+      case PieceRequest::What::Proof: return accusations_.piece(*request);
+    }
+    return piece_not_held();
+  };
+  const Expected<Bytes> piece = piece_of();
   if (piece.ok()) seen_.bytes_sent += piece->size();
   respond(piece);
 }

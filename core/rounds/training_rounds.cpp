@@ -13,7 +13,8 @@ namespace {
 constexpr Duration gather_before_look = std::chrono::milliseconds(200);
 constexpr Duration retry_pause = std::chrono::seconds(5);  // after a contribution that could not be made
 constexpr std::uint64_t longest_vector = std::uint64_t{8} << 20;
-constexpr std::size_t most_anchor_sources = 16;  // of a large committee
+constexpr std::size_t most_anchor_sources = 16;                 // of a large committee
+constexpr Duration most_piece_time = std::chrono::seconds(30);  // of a row that is checked, from one source
 
 // In a small network everybody does. In a large one the new anchor is far less than all payloads, so those that
 // don't vote fetch it.
@@ -58,9 +59,22 @@ std::size_t expected_members(const chain::Registry& registry) {
 
 }  // namespace
 
+namespace {
+
+Accusations::RowOf row_of(const RowStates& states) {
+  return [&states](std::uint32_t row, std::uint64_t round) { return states.proof_row(row, round); };
+}
+
+TrainingOptions with_traces(TrainingOptions options) {
+  options.outer.traced = options.chain.has_holders();
+  return options;
+}
+
+}  // namespace
+
 TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions options, NewAnchor new_anchor)
     : services_(std::move(services)),
-      options_(std::move(options)),
+      options_(with_traces(std::move(options))),
       on_new_anchor_(std::move(new_anchor)),
       self_(crypto::node_id(services_.key.public_key())),
       pool_(services_.pool != nullptr ? *services_.pool : own_pool_),
@@ -82,6 +96,19 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
                 {[this] { look_soon(); }, [this](const Error& error) { cannot(error); }}),
       outcomes_(options_.chain, services_.checks, computed_, options_.rows,
                 [this](std::uint32_t row) { return row_is_late(row); }),
+      accusations_({fetcher_, services_.work, services_.checks}, options_.chain, options_.outer,
+                   row_of(states_), [this](const chain::Evidence& evidence) { found(evidence); }),
+      checks_(
+          {fetcher_, services_.caller, services_.peers, services_.executor, services_.work}, options_.chain,
+          options_.outer, most_piece_time, self_, row_of(states_),
+          [this](std::uint64_t round) -> std::optional<Hash256> {
+            const auto reveal = port_->beacon_reveal(round + 1);  // nobody has seen it yet
+            return reveal.ok() ? std::optional(*reveal) : std::nullopt;
+          },
+          [this](const chain::Evidence& evidence, const RowProof& proof) {
+            accusations_.add(evidence, proof);
+          },
+          services_.logger),
       own_({services_.key, services_.learners, services_.store, services_.logger, services_.batches,
             options_.rows},
            options_.chain, options_.inner_steps, options_.sync),
@@ -149,6 +176,7 @@ void TrainingRounds::look() {
     if (closed) computed_.compute(*tip_);
   }
   if (closed) attest();
+  if (closed) checks_.look(*tip_, outcomes_.attestations(), book_);
   review();
   train_on_alone(now);
   if (!is_due(*tip_)) return;
@@ -194,6 +222,7 @@ void TrainingRounds::on_block(const chain::ChainTip& tip, const chain::Certified
   const chain::BlockBody& body = block.block->body;
   making_ = nullptr;
   judging_.clear();
+  accusations_.on_block(tip);
   if (body.result) {
     settle_own(*body.result);
     tip_ = tip;
@@ -400,6 +429,7 @@ TrainingView TrainingRounds::view() const {
   view.contributions = book_.all().size();
   view.complete = book_.complete();
   view.vectors = vectors_.count();
+  view.checks = checks_.seen();
   view.fetched_anchors = states_.fetched();
   view.bytes_received = fetcher_.bytes_received();
   return view;

@@ -3,7 +3,8 @@
 //
 // Composed of: RoundClock (when), OwnPart (this node's work), ContributionBook and VectorBook (what arrived),
 // RoundExchange (what is missing), RowStates (anchors and steps), ClosedRows (the new rows of a closed round),
-// RowOutcomes (by these and by attestations of others), RoundFetcher (pieces from peers). docs/protocol/chain.md has the rules.
+// RowOutcomes (by these and by attestations of others), RowChecks (of rows that this node does not hold), Accusations (of those
+// that attested wrong results), RoundFetcher (pieces from peers). docs/protocol/chain.md has the rules.
 //
 // All services outlive it. Threads: the executor's, all members.
 #pragma once
@@ -17,11 +18,13 @@
 #include <vector>
 
 #include "core/chain/outbox.h"
+#include "core/rounds/accusations.h"
 #include "core/rounds/closed_rows.h"
 #include "core/rounds/own_part.h"
 #include "core/rounds/round_clock.h"
 #include "core/rounds/round_exchange.h"
 #include "core/rounds/round_room.h"
+#include "core/rounds/row_checks.h"
 #include "core/rounds/row_outcomes.h"
 #include "core/rounds/row_states.h"
 
@@ -70,10 +73,11 @@ struct TrainingView {
   std::uint64_t fetched_anchors = 0, evidence = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // pieces of payloads and anchors
   bool other_identity =
-      false;            // peers hold the anchors with another tokenizer or model version in their names
-  std::string trouble;  // why this node can't keep payloads or make a step now; empty: it can
-  std::string no_room;  // why this node takes no part in the round; empty: it does
-  Duration waiting{};   // between own contribution and next anchor, in all
+      false;             // peers hold the anchors with another tokenizer or model version in their names
+  std::string trouble;   // why this node can't keep payloads or make a step now; empty: it can
+  std::string no_room;   // why this node takes no part in the round; empty: it does
+  RowChecksSeen checks;  // of rows that this node does not hold
+  Duration waiting{};    // between own contribution and next anchor, in all
   std::map<chain::Verdict, std::uint64_t> refused;
 };
 
@@ -106,6 +110,8 @@ class TrainingRounds final : public chain::BlockContent {
   void on_history(const chain::ChainTip& tip) override;
   chain::Verdict on_post(const net::NodeId& from, const chain::RoundsPost& post,
                          const chain::ChainTip& tip) override;
+  chain::Verdict on_accusation(const net::NodeId& from, const chain::Evidence& evidence,
+                               const chain::ChainTip& tip) override;
   chain::SignedByMember signed_by(const net::NodeId& member) const override;
   Duration deadline() const override { return clock_.deadline(); }
 
@@ -143,7 +149,6 @@ class TrainingRounds final : public chain::BlockContent {
   // ---- training_exchange.cpp: what comes from others
   chain::Verdict on_contribution(ByteSpan bytes);
   chain::Verdict on_vector(ByteSpan bytes);
-  chain::Verdict on_attestation(ByteSpan bytes);
   void found(const chain::Evidence& evidence);
   void cannot(const Error& error);
 
@@ -164,6 +169,8 @@ class TrainingRounds final : public chain::BlockContent {
   RowStates states_;
   ClosedRows computed_;
   RowOutcomes outcomes_;
+  Accusations accusations_;
+  RowChecks checks_;
   OwnPart own_;
   chain::ChainPort* port_ = nullptr;
   std::optional<chain::ChainTip> tip_;

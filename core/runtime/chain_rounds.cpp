@@ -352,12 +352,31 @@ void ChainRounds::rank_members(const chain::ChainTip& tip) {
 void ChainRounds::ban_equivocators(const std::vector<chain::Evidence>& proven) {
   for (const chain::Evidence& evidence : proven) {
     const net::NodeId id = crypto::node_id(evidence.node);
+    if (const auto* result = std::get_if<chain::FalseResult>(&evidence.what)) {
+      tell_of(*result, id);
+      continue;
+    }
     if (id == host_.id()) continue;
     host_.conduct().fault(net::Caller{id, {}}, net::Fault::Equivocation);
     services_.logger.warning("rounds", to_hex(id).substr(0, 12) +
                                            "… signed two statements that exclude each other: its wallet is "
                                            "expelled, and the node is banned for a while");
   }
+}
+
+// It may be a bit that flipped in somebody's memory, so nobody is banned for it.
+void ChainRounds::tell_of(const chain::FalseResult& result, const net::NodeId& node) {
+  const std::string row = rows_.name_of(result.attested.result.row, fragments_.size());
+  const std::string what = fmt::format("a wrong result of {} in round {}, and the network has the proof", row,
+                                       result.attested.round);
+  services_.logger.warning(
+      "rounds",
+      node == host_.id()
+          ? fmt::format(
+                "This node attested {}. Its memory or its processor may be faulty: test them. A second "
+                "wrong result within {} rounds expels its wallet.",
+                what, chain::strike_rounds)
+          : fmt::format("{}… attested {}", to_hex(node).substr(0, 12), what));
 }
 
 // This node holds the state that the registry names. The block that names it may go to the disk after it.

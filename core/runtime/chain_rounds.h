@@ -96,6 +96,7 @@ class ChainRounds final {
   void on_block(const chain::ChainTip& before, const chain::ChainTip& tip, const chain::BlockPtr& block);
   void rank_members(const chain::ChainTip& tip);
   void ban_equivocators(const std::vector<chain::Evidence>& proven);
+  void tell_of(const chain::FalseResult& result, const net::NodeId& node);
   void on_anchor(std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor);
   std::vector<rounds::RoundLearner*> learners();
   void make_room(const std::vector<rounds::Fragment>& fragments);

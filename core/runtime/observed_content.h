@@ -43,6 +43,10 @@ class ObservedContent final : public chain::BlockContent {
                          const chain::ChainTip& tip) override {
     return inner_.on_post(from, post, tip);
   }
+  chain::Verdict on_accusation(const net::NodeId& from, const chain::Evidence& evidence,
+                               const chain::ChainTip& tip) override {
+    return inner_.on_accusation(from, evidence, tip);
+  }
   chain::SignedByMember signed_by(const net::NodeId& member) const override {
     return inner_.signed_by(member);
   }

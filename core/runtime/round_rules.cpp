@@ -48,6 +48,7 @@ rounds::RoundShape round_shape(const config::ConsensusPart& consensus) {
   const std::uint64_t parameters = compute::model_parameter_count(config::model_shape(consensus));
   shape.values = (parameters + fragments - 1) / fragments;
   const std::vector<rounds::Fragment> parts = part_rows(consensus);
+  shape.taken_back = !parts.empty();
   if (!parts.empty()) shape.values = 0;
   for (const rounds::Fragment& part : parts) shape.values = std::max(shape.values, part.count);
   if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) shape.codec.codec = *codec;

@@ -71,6 +71,8 @@ struct ChainWorldOptions {
   Duration disk_time = std::chrono::milliseconds(1);         // of a write
   std::size_t contacts = 8;                                  // that a directory gives to whom asks for some
   std::function<rounds::RoundRoom*(std::size_t node)> room;  // of its user's limits; null: no limits
+  std::function<rounds::StepPool*(std::size_t node)>
+      steps;                   // that makes its outer steps; null: as the protocol says
   bool omissions_bind = true;  // false: what a test shows to be needed is left away
 };
 

@@ -205,6 +205,10 @@ class ChainWorld::Watched final : public chain::BlockContent {
                          const chain::ChainTip& tip) override {
     return rounds_.on_post(from, post, tip);
   }
+  chain::Verdict on_accusation(const net::NodeId& from, const chain::Evidence& evidence,
+                               const chain::ChainTip& tip) override {
+    return rounds_.on_accusation(from, evidence, tip);
+  }
   chain::SignedByMember signed_by(const net::NodeId& member) const override {
     return rounds_.signed_by(member);
   }
@@ -285,11 +289,13 @@ void ChainWorld::start(std::size_t node) {
   net::PeerCaller& caller = host.caller ? *host.caller : out;
   rounds::TrainingOptions training = options_.training;
   training.rows = host.rows;
+  rounds::StepPool* steps = options_.steps ? options_.steps(node) : nullptr;
+  if (steps == nullptr && options_.from_snapshot) steps = &steps_;
   host.training = std::make_unique<rounds::TrainingRounds>(
       rounds::TrainingServices{host.key, caller, *host.directory, *host.executor, world_.clock(),
                                host.learners->by_row(), *host.rounds_store, *host.work, host.disk.spool,
-                               host.counted, logger_, &pool_, options_.from_snapshot ? &steps_ : nullptr,
-                               nullptr, options_.room ? options_.room(node) : nullptr},
+                               host.counted, logger_, &pool_, steps, nullptr,
+                               options_.room ? options_.room(node) : nullptr},
       training, [this, node](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         saw_anchor(node, round, row, anchor);
       });

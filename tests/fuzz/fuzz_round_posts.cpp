@@ -2,6 +2,7 @@
 #include "core/chain/attestation.h"
 #include "core/rounds/pieces.h"
 #include "core/rounds/round_posts.h"
+#include "core/rounds/row_proof.h"
 #include "tests/fuzz/chosen_reader.h"
 
 using namespace neuroshard;          // NOLINT
@@ -25,7 +26,7 @@ void read_contribution(ByteSpan input) {
 }
 
 void read_post(std::uint8_t choice, ByteSpan input) {
-  switch (choice % 4) {
+  switch (choice % 5) {
     case 0: read_contribution(input); break;
     case 1: {
       const auto request = decode_piece_request(input);
@@ -35,6 +36,11 @@ void read_post(std::uint8_t choice, ByteSpan input) {
     case 2: {
       const auto attestation = chain::decode_attestation(input, most_rows);
       if (attestation.ok()) NS_CHECK(fuzz::same(chain::encode_attestation(*attestation), input));
+      break;
+    }
+    case 4: {
+      const auto proof = decode_row_proof(input);
+      if (proof.ok()) NS_CHECK(fuzz::same(encode_row_proof(*proof), input));
       break;
     }
     default: {

@@ -4,89 +4,26 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "core/sim/identities.h"
-#include "tests/sim/chain_lab.h"
+#include "tests/sim/holders_lab.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::sim;
-using test::ChainLab;
 using test::Fate;
-using test::lab_options;
 using test::lab_second;
 using test::PostKind;
 
 namespace {
 
-constexpr std::size_t rows = 3, row_values = 1000;
-constexpr float target = 1.0f;
+constexpr std::size_t rows = test::holders_rows;
+using Lab = test::HoldersLab;
+using test::by_turns;
 
 std::uint64_t seeds(std::uint64_t in_ci) {
   return qEnvironmentVariableIntValue("NS_LONG") != 0 ? 10 * in_ci : in_ci;
 }
-
-// Each weight is drawn to the same target, with an error of its own in each node and round: no two deltas are equal.
-class DrawnModel final : public LocalModel {
- public:
-  explicit DrawnModel(std::size_t node) : node_(node) {}
-  void train(std::uint64_t round, std::uint32_t first, std::uint32_t steps, Span<float> weights) override {
-    Rng rng((round * 100 + node_) * 1000 + first);
-    for (float& weight : weights) {
-      const float to = target + 0.1f * static_cast<float>(rng.uniform() - 0.5);
-      for (std::uint32_t step = 0; step < steps; ++step) weight += 0.02f * (to - weight);
-    }
-  }
-
- private:
-  const std::size_t node_;
-};
-
-chain::RowSet by_turns(std::size_t node) {
-  return chain::RowSet::of({static_cast<std::uint32_t>(node % rows)});
-}
-
-struct Lab {
-  using EditOf = ChainLab::EditOf;
-  Lab(std::uint64_t seed, std::size_t nodes, std::function<chain::RowSet(std::size_t)> rows_of = by_turns,
-      const EditOf& edit_of = nullptr, std::size_t founders = 0)
-      : world(
-            options(seed, nodes, std::move(rows_of), founders),
-            [](std::size_t node, std::uint64_t) { return std::make_unique<DrawnModel>(node); }, {},
-            [this, edit_of](std::size_t node, net::PeerCaller& out,
-                            const crypto::KeyPair&) -> std::unique_ptr<net::PeerCaller> {
-              test::EditingCaller::Edit edit = edit_of ? edit_of(node) : nullptr;
-              if (!edit) return nullptr;
-              return std::make_unique<test::EditingCaller>(world.world(), out, std::move(edit));
-            }) {
-    for (std::size_t node = 0; node < (founders == 0 ? nodes : founders); ++node) world.start(node);
-  }
-  static ChainWorldOptions options(std::uint64_t seed, std::size_t nodes,
-                                   std::function<chain::RowSet(std::size_t)> rows_of, std::size_t founders) {
-    ChainWorldOptions options = lab_options(seed, nodes);
-    options.founders = founders;
-    options.initial.assign(rows * row_values, 0.0f);
-    options.fragments = rows;
-    options.rows_of = std::move(rows_of);
-    return options;
-  }
-  const chain::Registry& registry(std::size_t node = 0) const {
-    return *const_cast<ChainWorld&>(world).chain(node).history()->tip().registry;
-  }
-  // Rounds since the row's anchor changed.
-  std::uint64_t age(std::uint32_t row, std::size_t node = 0) const {
-    return registry(node).round() - registry(node).rows().at(row).changed_round;
-  }
-  double error_of_row(std::uint32_t row) const {
-    const std::vector<float> weights = world.newest_weights();
-    double sum = 0;
-    for (std::size_t i = row * row_values; i < (row + 1) * row_values; ++i)
-      sum += std::abs(weights[i] - target);
-    return sum / row_values;
-  }
-  ChainWorld world;
-};
 
 // A way out that attests other results than the node computed.
 test::EditingCaller::Edit liar(const std::function<const crypto::KeyPair&()>& key, const Hash256& network) {

@@ -5,6 +5,7 @@
 #include "core/chain/ascending.h"
 #include "core/chain/detail/block_application.h"
 #include "core/chain/detail/errors.h"
+#include "core/chain/detail/open_row_changes.h"
 
 namespace neuroshard::chain {
 namespace {
@@ -70,11 +71,18 @@ void BlockApplication::settle_wallets() {
 Expected<void> BlockApplication::apply_evidence(const Evidence& evidence) {
   NS_RETURN_IF_ERROR(
       check_evidence({rules_, before_, before_hash_, time_ms_, restricted_}, *draft_, evidence));
-  const std::uint32_t number = draft_->find(crypto::node_id(evidence.node))->wallet;
-  WalletRecord& expelled = wallet(number);
-  expelled.expelled = true;
-  expelled.voter = false;
-  end_memberships([number](const MemberRecord& record) { return record.wallet == number; });
+  std::vector<std::uint32_t> wallets = {draft_->find(crypto::node_id(evidence.node))->wallet};
+  if (const auto* result = std::get_if<FalseResult>(&evidence.what)) {
+    OpenRowChanges changes(rules_, *draft_);
+    changes.take_back(result->attested.result, result->attested.round);
+    wallets = changes.strike(wallets.front(), result->attested);
+  }
+  for (const std::uint32_t number : wallets) {
+    WalletRecord& expelled = wallet(number);
+    expelled.expelled = true;
+    expelled.voter = false;
+    end_memberships([number](const MemberRecord& record) { return record.wallet == number; });
+  }
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "core/chain/beacon.h"
 #include "core/chain/detail/block_application.h"
 #include "core/chain/detail/errors.h"
+#include "core/chain/detail/open_row_changes.h"
 #include "core/chain/detail/shares.h"
 #include "core/chain/rights.h"
 
@@ -123,6 +124,7 @@ void BlockApplication::apply_close(const CloseSection& close) {
   closed.contributions = close.contributions;
   closed.contributors = round_contributors(rules_, before_, *committee_, close);
   draft_->closed_ = std::move(closed);
+  if (rules_.has_holders()) OpenRowChanges(rules_, *draft_).open(before_, *committee_, close);
 }
 
 void BlockApplication::count_contributions(const CloseSection& close) {
@@ -164,7 +166,7 @@ Expected<void> BlockApplication::check_result(const ResultSection& result) const
     const RowResult& row = result.rows[i];
     if (row.row != rows[i]) return denied("the result has other rows than the round");
     if (row.carried) {
-      if (row.anchor != Hash256{} || row.payloads != Hash256{} || row.norm_bits != 0)
+      if (row.anchor != Hash256{} || row.trace != Hash256{} || row.norm_bits != 0)
         return denied("a carried row has a result");
     } else if (before_.closed_->contributors[i].empty()) {
       return denied("a row without contributors is not carried");
@@ -185,6 +187,7 @@ void BlockApplication::apply_result(const ResultSection& result) {
     std::copy_backward(record.norm_bits.begin(), record.norm_bits.end() - 1, record.norm_bits.end());
     record.norm_bits.front() = row.norm_bits;
   }
+  OpenRowChanges(rules_, *draft_).note(result);
   draft_->round_ = result.round;
   draft_->closed_.reset();
   draft_->opening_height_ = height_;

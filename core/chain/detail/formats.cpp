@@ -64,7 +64,7 @@ RowSet read_rows(ByteReader& in) {
 
 void append_result(Bytes& bytes, const RowResult& row) {
   append_record(bytes, std::tie(row.row, row.carried));
-  if (!row.carried) append_record(bytes, std::tie(row.anchor, row.payloads, row.norm_bits));
+  if (!row.carried) append_record(bytes, std::tie(row.anchor, row.trace, row.norm_bits));
 }
 
 void append_results(Bytes& bytes, const std::vector<RowResult>& rows) {
@@ -72,13 +72,17 @@ void append_results(Bytes& bytes, const std::vector<RowResult>& rows) {
   for (const RowResult& row : rows) append_result(bytes, row);
 }
 
+RowResult read_result(ByteReader& in) {
+  RowResult row;
+  in.read(std::tie(row.row, row.carried));
+  if (!row.carried) in.read(std::tie(row.anchor, row.trace, row.norm_bits));
+  return row;
+}
+
 std::vector<RowResult> read_results(ByteReader& in, std::size_t most) {
   constexpr std::size_t least_bytes = 4 + 1;
   std::vector<RowResult> rows(in.count(least_bytes, most));
-  for (RowResult& row : rows) {
-    in.read(std::tie(row.row, row.carried));
-    if (!row.carried) in.read(std::tie(row.anchor, row.payloads, row.norm_bits));
-  }
+  for (RowResult& row : rows) row = read_result(in);
   return rows;
 }
 

@@ -54,8 +54,9 @@ OptionalFlags read_optional_flags(ByteReader& in);
 void append_rows(Bytes& bytes, const RowSet& rows);
 RowSet read_rows(ByteReader& in);
 
-// row u32 · carried u8 · anchor, payloads and norm unless it is carried.
+// row u32 · carried u8 · anchor, trace and norm unless it is carried.
 void append_result(Bytes& bytes, const RowResult& row);
+RowResult read_result(ByteReader& in);
 // A count u32 and the results.
 void append_results(Bytes& bytes, const std::vector<RowResult>& rows);
 std::vector<RowResult> read_results(ByteReader& in, std::size_t most);

@@ -193,6 +193,24 @@ Expected<void> check_statement(const StatementContext& context, const Registry& 
                     statement.what);
 }
 
+namespace {
+
+Expected<void> check_false_result(const Registry& now, const MemberRecord& member, const FalseResult& what) {
+  const AttestedRow& attested = what.attested;
+  if (attested.voter != member.number || !member.rows.has(attested.result.row))
+    return denied("the false result is not of a row of this member");
+  const OpenRow* row = now.open_row(attested.result.row, attested.round);
+  if (row == nullptr || row->contributors == Hash256{})
+    return denied("the row is settled, or its round has no contributions");
+  const Hash256 result = result_hash(attested.result);
+  const bool known = std::any_of(now.strikes().begin(), now.strikes().end(), [&](const StrikeRecord& strike) {
+    return strike.wallet == member.wallet && strike.round == attested.round && strike.result == result;
+  });
+  return known ? denied("the false result is known") : Expected<void>();
+}
+
+}  // namespace
+
 Expected<void> check_evidence(const StatementContext& context, const Registry& now,
                               const Evidence& evidence) {
   if (context.restricted)
@@ -201,6 +219,8 @@ Expected<void> check_evidence(const StatementContext& context, const Registry& n
   if (member == nullptr) return denied("the evidence is against no member");
   if (!context.before.is_ancestor(anchor_block(evidence), context.before_hash))
     return denied("the evidence is not of this history, or too old");
+  if (const auto* result = std::get_if<FalseResult>(&evidence.what))
+    NS_RETURN_IF_ERROR(check_false_result(now, *member, *result));
   const bool voter = now.is_voter(*member);
   if (voter &&
       !others_vote(now, [member](const MemberRecord& other) { return other.wallet == member->wallet; }))

@@ -263,7 +263,7 @@ class ChainFixture : public FixtureNodes {
       if (!row.carried) {
         row.anchor.fill(static_cast<std::uint8_t>(result.round % 251 + 1));
         row.anchor[0] = static_cast<std::uint8_t>(rows[i]);
-        row.payloads.fill(3);
+        row.trace.fill(3);
         row.norm_bits = norm_bits;
       }
       result.rows.push_back(row);

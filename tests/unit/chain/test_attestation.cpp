@@ -17,7 +17,7 @@ RowResult result_of(std::uint32_t row, std::uint8_t anchor) {
   RowResult result;
   result.row = row;
   result.anchor.fill(anchor);
-  result.payloads.fill(7);
+  result.trace.fill(7);
   result.norm_bits = 0x3ff0'0000'0000'0000;
   return result;
 }
@@ -91,7 +91,7 @@ void TestAttestation::everything_is_signed() {
       [](Attestation& a) { ++a.voter; },
       [](Attestation& a) { ++a.rows[0].row; },
       [](Attestation& a) { a.rows[0].anchor[0] ^= 1; },
-      [](Attestation& a) { a.rows[0].payloads[0] ^= 1; },
+      [](Attestation& a) { a.rows[0].trace[0] ^= 1; },
       [](Attestation& a) { a.rows[0].norm_bits ^= 1; },
       [](Attestation& a) { a.rows.pop_back(); },
   };
