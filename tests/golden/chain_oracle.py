@@ -133,6 +133,11 @@ def attestation():
     return fill(50) + u64(6) + u32(11) + u32(2) + b"".join(row_results()) + sign(83)
 
 
+def false_result():  # of the first row of that attestation
+    path = sha(b"\0", row_results()[1])
+    return (fill(84) + u8(4) + fill(50) + u64(6) + u32(11) + u32(0) + u32(2) + row_results()[0] + u8(1) + path + sign(83) + fill(85) + u32(70000))
+
+
 def row_set(rows):
     numbers = sum(1 << row for row in rows)
     length = max(rows) // 8 + 1
@@ -172,6 +177,7 @@ def values():
         "contributions_root": contributions_root(MEMBERS),
         "vector_content": vector_content(*VECTORS[0][1:]), "vector_content_of_none": vector_content(*VECTORS[2][1:]),
         "statement": sha(statement()), "revocation": sha(revocation()), "evidence": sha(evidence()),
+        "false_result": false_result(), "row_contributors": sha(b"neuroshard/chain/row-contributors/1", fill(86), fill(87), fill(88), fill(89)),
         "attestation": attestation(), "results_root": merkle(row_results()), "row_set": row_set([0, 9, 23, 64]),
         "beacon_tip": chain[1000], "beacon_first": chain[999], "beacon_middle": chain[1000 - 1 - (500 - 4)],
         "beacon_last": chain[0],

@@ -139,6 +139,10 @@ void TestChainGolden::statements_and_evidence() {
 void TestChainGolden::attestations() {
   compare("attestation", encode_attestation({filled(50), 6, 11, row_results, signed_with(83)}));
   compare("results_root", results_root(row_results));
+  const Attestation attestation{filled(50), 6, 11, row_results, signed_with(83)};
+  compare("false_result",
+          encode_evidence({filled(84), FalseResult{attested_row(attestation, 0), filled(85), 70000}}));
+  compare("row_contributors", contributors_hash({{filled(86), filled(87)}, {filled(88), filled(89)}}));
   Bytes rows;
   append_rows(rows, RowSet::of({0, 9, 23, 64}));
   compare("row_set", rows);
