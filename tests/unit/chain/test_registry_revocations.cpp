@@ -14,7 +14,7 @@ namespace {
 
 // A network of founders, whose first wallet has two nodes with votes.
 struct Village {
-  ChainFixture chain;
+  ChainFixture chain = ChainFixture(small_rules(VotersMode::Invited, 1));  // without open rows
   std::vector<std::size_t> founders = chain.add_nodes(4);
   std::size_t twin = chain.add_node_of(chain.wallet_index(founders[0]));
 
@@ -34,7 +34,7 @@ void append_key(Bytes& bytes, std::uint32_t number) {
   append_array(bytes, key);
 }
 
-// The same registry with so many revocations, of wallets of its own: the count is its last field.
+// The same registry with so many revocations, of wallets of its own: the count is its last field, as there are no open rows.
 RegistryPtr with_revocations(const Registry& registry, std::uint32_t count, const crypto::PublicKey& wallet) {
   Bytes bytes = registry.encode();
   bytes.resize(bytes.size() - 4);
