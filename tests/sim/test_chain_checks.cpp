@@ -102,6 +102,7 @@ class TestChainChecks : public QObject {
   void one_of_two_that_lies_is_expelled();
   void a_bit_that_flips_once_expels_nobody();
   void a_false_proof_harms_nobody();
+  void a_check_that_never_ends_holds_nothing_up();
 };
 
 void TestChainChecks::honest_results_are_found_right() {
@@ -256,6 +257,33 @@ void TestChainChecks::a_false_proof_harms_nobody() {
     for (std::size_t node = 0; node < nodes; ++node)
       QVERIFY(lab->registry(1).find(lab->world.id(node)) != nullptr);
     QCOMPARE(lab->world.seen().conflicts, 0u);
+  }
+}
+
+// The holders of row 0 give their trace to nobody: no checker can say anything, and the rounds do not wait for one.
+void TestChainChecks::a_check_that_never_ends_holds_nothing_up() {
+  for (std::uint64_t seed = 1; seed <= seeds(1); ++seed) {
+    HoldersLab lab(seed, nodes, by_turns, nullptr, 0, with_steps(nullptr));
+    for (const std::size_t node : {0, 3})
+      lab.world.set_answers(
+          node, [](const net::Caller&, net::Method method, ByteSpan request, const net::Respond&) {
+            if (method != net::Method::RoundPiece) return false;
+            const auto wanted = rounds::decode_piece_request(request);
+            return wanted.ok() && wanted->what == rounds::PieceRequest::What::TraceLeaves;  // and no answer
+          });
+    QVERIFY(lab.world.run_to_round(8, quarter_of_an_hour * lab_second));
+    std::uint64_t unavailable = 0, right = 0;
+    for (const std::size_t node : {1, 2, 4, 5}) {
+      const rounds::RowChecksSeen seen = lab.world.training(node).view().checks;
+      QCOMPARE(seen.wrong, 0u);
+      unavailable += seen.unavailable;
+      right += seen.right;
+    }
+    QVERIFY2(unavailable > 0 && right > 0, qPrintable(QString("%1 %2").arg(unavailable).arg(right)));
+    QCOMPARE(lab.world.seen().rows_carried, 0u);
+    for (std::uint32_t row = 0; row < test::holders_rows; ++row) QCOMPARE(lab.age(row, 1), 0u);
+    QVERIFY(lab.registry(1).strikes().empty());
+    QCOMPARE(lab.world.seen().conflicts, 0u);
   }
 }
 
