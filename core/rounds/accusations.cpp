@@ -30,6 +30,11 @@ void Accusations::add(const chain::Evidence& evidence, const RowProof& proof) {
   proven_(evidence);
 }
 
+const chain::OpenRow* Accusations::open_row_of(const chain::Evidence& evidence, const chain::ChainTip& tip) {
+  const chain::AttestedRow& attested = result_of(evidence).attested;
+  return tip.registry->open_row(attested.result.row, attested.round);
+}
+
 // All but the proof.
 bool Accusations::is_of_this_chain(const chain::Evidence& evidence, const chain::ChainTip& tip) const {
   return result_of(evidence).proof_bytes <= max_proof_bytes &&
@@ -53,9 +58,10 @@ chain::Verdict Accusations::take(const net::NodeId& from, const chain::Evidence&
     if (entries_.size() >= most_entries) return chain::Verdict::Limit;
     if (!is_of_this_chain(evidence, tip)) return chain::Verdict::Inadmissible;
   }
-  const chain::FalseResult& what = result_of(evidence);
+  const chain::OpenRow* open = open_row_of(evidence, tip);
+  if (open == nullptr) return chain::Verdict::Past;
   entries_.try_emplace(key, Entry{evidence, State::Fetching, from, nullptr, false});
-  fetch(key, *tip.registry->open_row(what.attested.result.row, what.attested.round), {from});
+  fetch(key, *open, {from});
   return chain::Verdict::Taken;
 }
 
@@ -66,9 +72,10 @@ Accusations::Finding Accusations::examine(const chain::Evidence& evidence, const
   if (known != entries_.end() && known->second.state != State::Fetching)
     return known->second.state == State::Proven ? Finding::Right : Finding::Wrong;
   if (known == entries_.end() && !is_of_this_chain(evidence, tip)) return Finding::Wrong;
-  const chain::FalseResult& what = result_of(evidence);
+  const chain::OpenRow* open = open_row_of(evidence, tip);
+  if (open == nullptr) return Finding::Wrong;
   entries_.try_emplace(key, Entry{evidence, State::Fetching, std::nullopt, nullptr, false});
-  fetch(key, *tip.registry->open_row(what.attested.result.row, what.attested.round), sources);
+  fetch(key, *open, sources);
   return Finding::Wait;
 }
 
@@ -121,10 +128,8 @@ void Accusations::on_block(const chain::ChainTip& tip) {
     round_ = round;
     unreliable_.clear();
   }
-  std::erase_if(entries_, [&](const auto& each) {
-    const chain::FalseResult& what = result_of(each.second.evidence);
-    return tip.registry->open_row(what.attested.result.row, what.attested.round) == nullptr;
-  });
+  std::erase_if(entries_,
+                [&](const auto& each) { return open_row_of(each.second.evidence, tip) == nullptr; });
 }
 
 Expected<Bytes> Accusations::piece(const PieceRequest& request) const {

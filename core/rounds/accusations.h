@@ -43,7 +43,7 @@ class Accusations {
   enum class Finding : std::uint8_t { Wait, Right, Wrong };
   Finding examine(const chain::Evidence& evidence, const chain::ChainTip& tip,
                   const std::vector<net::NodeId>& sources);
-  // Forgets evidence about rows that are settled.
+  // The tip is another one: forgets evidence about rows that are settled, or of another history.
   void on_block(const chain::ChainTip& tip);
   // PieceRequest::What::Proof. NotFound.
   Expected<Bytes> piece(const PieceRequest& request) const;
@@ -60,6 +60,8 @@ class Accusations {
   static const chain::FalseResult& result_of(const chain::Evidence& evidence) {
     return std::get<chain::FalseResult>(evidence.what);
   }
+  // Null: the row is settled, or the history is another one.
+  static const chain::OpenRow* open_row_of(const chain::Evidence& evidence, const chain::ChainTip& tip);
   static Hash256 key_of(const chain::Evidence& evidence);
   bool is_of_this_chain(const chain::Evidence& evidence, const chain::ChainTip& tip) const;
   void fetch(const Hash256& key, const chain::OpenRow& open, std::vector<net::NodeId> from);

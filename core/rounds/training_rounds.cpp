@@ -215,6 +215,7 @@ void TrainingRounds::train_on_alone(MonotonicTime now) {
 
 void TrainingRounds::on_history(const chain::ChainTip& tip) {
   tip_ = tip;
+  accusations_.on_block(tip);
   open_round(false);
 }
 
