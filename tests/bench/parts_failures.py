@@ -14,12 +14,10 @@ import argparse
 import json
 import pathlib
 import random
-import shutil
 import sys
-import tempfile
 import time
 
-from parts_run import NO_GROUPS, Holders, shares, text
+from parts_run import NO_GROUPS, Holders, with_shares
 
 
 def counted_tokens(blocks, part_of, contributors):
@@ -117,7 +115,6 @@ class Run(Holders):
 def measure(a, folder, groups):
     figures, run = {"seed": a.seed, "every": a.every, "away": a.away, "share": a.share}, None
     try:
-        (folder / "text").write_text(text(1, 60_000))
         run = Run(a, folder, groups)
         run.warm(a.warm_rounds)
         run.know_members()
@@ -146,16 +143,9 @@ def main():
         parser.add_argument(f"--{name}", type=float, default=value)
     parser.add_argument("--failures-first", action="store_true")
     a = parser.parse_args()
-    groups = shares("failures", 6, a.share)
-    if groups is None:
-        print("control groups need root", file=sys.stderr)
+    figures = with_shares("failures", 6, a.share, lambda folder, groups: measure(a, folder, groups))
+    if figures is None:
         return NO_GROUPS
-    folder = pathlib.Path(tempfile.mkdtemp())
-    try:
-        figures = measure(a, folder, groups)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    print(json.dumps(figures))
     return 0 if "error" not in figures and not figures["differ"] else 1
 
 

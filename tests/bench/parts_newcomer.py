@@ -13,14 +13,12 @@ rounds, or two holders of a part certified different anchors; 77: no control gro
 import argparse
 import json
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-from parts_run import NO_GROUPS, Holders, shares, text
+from parts_run import NO_GROUPS, Holders, with_shares
 
 OWN_ANCHORS = 2  # that a newcomer computes before it leaves
 
@@ -90,7 +88,6 @@ class Run(Holders):
 def measure(a, folder, groups):
     figures, run = {"newcomers": []}, None
     try:
-        (folder / "text").write_text(text(1, 60_000))
         run = Run(a, folder, groups)
         run.warm(a.warm_rounds)
         for number in range(a.newcomers):
@@ -112,16 +109,9 @@ def main():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--share", type=float, default=0.25)
     a = parser.parse_args()
-    groups = shares("newcomer", 7, a.share)
-    if groups is None:
-        print("control groups need root", file=sys.stderr)
+    figures = with_shares("newcomer", 7, a.share, lambda folder, groups: measure(a, folder, groups))
+    if figures is None:
         return NO_GROUPS
-    folder = pathlib.Path(tempfile.mkdtemp())
-    try:
-        figures = measure(a, folder, groups)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    print(json.dumps(figures))
     right = "error" not in figures and not figures["differ"]
     return 0 if right and all(one["rounds"] <= a.rounds and not one["corruptions"] for one in figures["newcomers"]) else 1
 

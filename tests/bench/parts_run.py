@@ -4,8 +4,11 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 
 import control_group
@@ -149,6 +152,22 @@ class Network:
                 node.process.wait()
         for group in {node.group for node in self.nodes if node.group}:
             group.remove()
+
+
+def with_shares(name, nodes, share, measure):
+    """Prints the figures that measure(folder, groups) returns, of nodes with a share of a core each. Nothing: there are no control groups."""
+    groups = shares(name, nodes, share)
+    if groups is None:
+        print("control groups need root", file=sys.stderr)
+        return None
+    folder = pathlib.Path(tempfile.mkdtemp())
+    try:
+        (folder / "text").write_text(text(1, 60_000))
+        figures = measure(folder, groups)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print(json.dumps(figures))
+    return figures
 
 
 class Holders:
