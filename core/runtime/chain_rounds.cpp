@@ -51,7 +51,9 @@ ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::
       batches_(std::make_unique<BatchLists>(
           BatchLists::Services{services_.files, host.key(), services.logger, host.executor(), &files},
           directory_ + batch_lists_folder, network_)),
-      entries_(host.id(), consensus_.batch_tokens, !config::model_parts(consensus_).empty()) {
+      entries_(host.id(), consensus_.batch_tokens, !config::model_parts(consensus_).empty()),
+      notices_(services.logger, host.id(),
+               [this](std::uint32_t row) { return rows_.name_of(row, fragments_.size()); }) {
   for (std::size_t i = 0; interpositions_.other_learner && i < trainer_->fragments(); ++i)
     other_learners_.push_back(interpositions_.other_learner(trainer_->learner(i), host.executor()));
   if (part_.ok() && *part_)
@@ -295,7 +297,9 @@ void ChainRounds::begin(ChainBeginning& beginning) {
                                        const chain::ChainTip& tip, const chain::BlockPtr& block, bool live) {
                                   rank_members(tip);
                                   if (before) on_block(*before, tip, block);
-                                  if (live) ban_equivocators(block->body.evidence);
+                                  if (!live) return;
+                                  notices_.tell_of_evidence(block->body.evidence);
+                                  ban_equivocators(block->body.evidence);
                                 },
                                 [this](const chain::ChainTip& tip) {
                                   rank_members(tip);
@@ -326,16 +330,10 @@ void ChainRounds::begin(ChainBeginning& beginning) {
 
 void ChainRounds::on_block(const chain::ChainTip& before, const chain::ChainTip& tip,
                            const chain::BlockPtr& block) {
+  notices_.tell_of_rows(*before.registry, *tip.registry, block->body);
   if (!block->body.result) return;
   report_->on_tip(tip);
   entries_.on_block(before, tip, *block);
-  for (const chain::RowResult& row : block->body.result->rows)
-    if (row.carried)
-      services_.logger.info(
-          "rounds", fmt::format("{}{}round {} leaves the anchor as it is: its work goes into "
-                                "the next one",
-                                rows_.name_of(row.row, fragments_.size()), fragments_.size() == 1 ? "" : ": ",
-                                block->body.result->round));
 }
 
 // The node keeps its reserves for the members of the newest block.
@@ -349,34 +347,13 @@ void ChainRounds::rank_members(const chain::ChainTip& tip) {
   host_.ranks().set_members(std::move(ranks));
 }
 
+// A false result may be a bit that flipped in somebody's memory: nobody is banned for it.
 void ChainRounds::ban_equivocators(const std::vector<chain::Evidence>& proven) {
   for (const chain::Evidence& evidence : proven) {
     const net::NodeId id = crypto::node_id(evidence.node);
-    if (const auto* result = std::get_if<chain::FalseResult>(&evidence.what)) {
-      tell_of(*result, id);
-      continue;
-    }
-    if (id == host_.id()) continue;
-    host_.conduct().fault(net::Caller{id, {}}, net::Fault::Equivocation);
-    services_.logger.warning("rounds", to_hex(id).substr(0, 12) +
-                                           "… signed two statements that exclude each other: its wallet is "
-                                           "expelled, and the node is banned for a while");
+    if (id != host_.id() && !chain::is_accusation(evidence))
+      host_.conduct().fault(net::Caller{id, {}}, net::Fault::Equivocation);
   }
-}
-
-// It may be a bit that flipped in somebody's memory, so nobody is banned for it.
-void ChainRounds::tell_of(const chain::FalseResult& result, const net::NodeId& node) {
-  const std::string row = rows_.name_of(result.attested.result.row, fragments_.size());
-  const std::string what = fmt::format("a wrong result of {} in round {}, and the network has the proof", row,
-                                       result.attested.round);
-  services_.logger.warning(
-      "rounds",
-      node == host_.id()
-          ? fmt::format(
-                "This node attested {}. Its memory or its processor may be faulty: test them. A second "
-                "wrong result within {} rounds expels its wallet.",
-                what, chain::strike_rounds)
-          : fmt::format("{}… attested {}", to_hex(node).substr(0, 12), what));
 }
 
 // This node holds the state that the registry names. The block that names it may go to the disk after it.

@@ -25,6 +25,7 @@
 #include "core/node/snapshot.h"
 #include "core/rounds/training_rounds.h"
 #include "core/runtime/batch_lists.h"
+#include "core/runtime/block_notices.h"
 #include "core/runtime/chain_beginning.h"
 #include "core/runtime/chain_report.h"
 #include "core/runtime/chain_settings.h"
@@ -96,7 +97,6 @@ class ChainRounds final {
   void on_block(const chain::ChainTip& before, const chain::ChainTip& tip, const chain::BlockPtr& block);
   void rank_members(const chain::ChainTip& tip);
   void ban_equivocators(const std::vector<chain::Evidence>& proven);
-  void tell_of(const chain::FalseResult& result, const net::NodeId& node);
   void on_anchor(std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor);
   std::vector<rounds::RoundLearner*> learners();
   void make_room(const std::vector<rounds::Fragment>& fragments);
@@ -147,6 +147,7 @@ class ChainRounds final {
   RoundsPresence presence_{host_, [this] { return node_.get(); }};
   std::unique_ptr<RoundsStatus> status_;
   RoundEntries entries_;
+  BlockNotices notices_;
   std::optional<ChainReport> report_;            // once the rows are known
   std::map<std::uint32_t, std::uint64_t> kept_;  // by row: the round of the state on the disk
   std::string trouble_;
