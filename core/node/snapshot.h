@@ -221,6 +221,11 @@ struct PartView {
   std::uint64_t replaced = 0;  // nodes on their way that did not answer, and others took their place
   std::uint64_t lost = 0;      // micro-batches of any driver that this node began and that do not count
   std::vector<HopView> path;   // by part, max_path at most; empty: no text of this node is on its way
+  // Results of other parts that this node was drawn to check: found right, proven wrong, and those whose holders do not give
+  // what they were made of.
+  std::uint64_t found_right = 0, found_wrong = 0, withheld = 0;
+  std::vector<std::uint32_t>
+      checkers;  // by part: nodes drawn to check its newest result; empty: not known yet
 };
 
 // Outer rounds: what this node trains, made one with what the other members train (core/rounds).

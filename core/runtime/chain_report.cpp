@@ -114,6 +114,7 @@ void ChainReport::fill(node::RoundsView& view, const ChainMoment& now) {
         "the wallet in a new data directory and start the node there";
   if (view.trouble.empty() && has_other_begin(now)) view.trouble = other_begin;
   if (!now.registry) return;
+  if (view.part) fill_checks(&*view.part, now);
   watch(now);
   fill_chain(view.chain, now);
   view.round = now.registry->round();
@@ -133,6 +134,22 @@ void ChainReport::watch(const ChainMoment& now) {
              &person_needed_since_);
   keep_since(now.chain.member && !now.chain.voter && lacks_only_a_voucher(now.chain.admission), now.at,
              &voucher_needed_since_);
+}
+
+void ChainReport::fill_checks(node::PartView* part, const ChainMoment& now) {
+  part->found_right = now.training.checks.right;
+  part->found_wrong = now.training.checks.wrong;
+  part->withheld = now.training.checks.withheld;
+  part->checkers.clear();
+  std::vector<std::optional<std::uint32_t>> checkers(part->count);
+  for (const chain::OpenRow& open : now.registry->open_rows())  // ascending by round, too
+    if (open.row < checkers.size() && open.contributors != Hash256{})
+      checkers[open.row] =
+          static_cast<std::uint32_t>(std::min(open.checkers.size(), chain::checkers_per_row));
+  for (const auto& of_part : checkers) {
+    if (!of_part) return part->checkers.clear();
+    part->checkers.push_back(*of_part);
+  }
 }
 
 void ChainReport::fill_chain(node::ChainView& view, const ChainMoment& now) const {

@@ -44,6 +44,7 @@ class ChainReport {
 
  private:
   void watch(const ChainMoment& now);
+  static void fill_checks(node::PartView* part, const ChainMoment& now);
   void fill_chain(node::ChainView& view, const ChainMoment& now) const;
   rounds::JointAnchors anchors_;           // certified
   std::map<std::uint64_t, Hash256> held_;  // joint anchors of rounds that this node held

@@ -75,7 +75,22 @@ QString RoundsWords::part(const node::RoundsView& rounds) {
   if (part.replaced > 0)
     text << tr("Nodes on the way that did not answer and were replaced: %1.")
                 .arg(Format::integer(part.replaced));
+  text << checks(part);
   return text.join(QLatin1Char(' '));
+}
+
+QStringList RoundsWords::checks(const node::PartView& part) {
+  QStringList text{tr("Results of other parts that this node checked and found right: %1.")
+                       .arg(Format::integer(part.found_right))};
+  if (part.found_wrong > 0)
+    text << tr("Found wrong: %1; the network takes them back.").arg(Format::integer(part.found_wrong));
+  if (part.withheld > 0)
+    text << tr("Not checked, because the nodes that hold them did not send the data: %1.")
+                .arg(Format::integer(part.withheld));
+  for (std::size_t i = 0; i < part.checkers.size(); ++i)
+    if (part.checkers[i] == 0)
+      text << tr("Nobody checks part %1: every node with a vote holds it.").arg(i + 1);
+  return text;
 }
 
 QString RoundsWords::path(const node::Snapshot& snapshot) {

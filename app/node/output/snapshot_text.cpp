@@ -121,10 +121,18 @@ nlohmann::ordered_json part_json(const node::PartView& part) {
     path.push_back({{"node", hop.node},
                     {"computing_ms", or_null(hop.computing_ms)},
                     {"between_ms", or_null(hop.between_ms)}});
-  return {{"number", part.number},     {"count", part.count},       {"holds", part.holds},
-          {"holders", part.holders},   {"paused", part.paused},     {"sessions", part.sessions},
-          {"finished", part.finished}, {"replaced", part.replaced}, {"lost", part.lost},
-          {"path", std::move(path)}};
+  return {{"number", part.number},
+          {"count", part.count},
+          {"holds", part.holds},
+          {"holders", part.holders},
+          {"paused", part.paused},
+          {"sessions", part.sessions},
+          {"finished", part.finished},
+          {"replaced", part.replaced},
+          {"lost", part.lost},
+          {"path", std::move(path)},
+          {"checks", {{"right", part.found_right}, {"wrong", part.found_wrong}, {"withheld", part.withheld}}},
+          {"checkers", part.checkers}};
 }
 
 nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
@@ -166,6 +174,18 @@ std::string part_text(const node::RoundsView& rounds) {
                       part.finished);
   if (part.replaced > 0) text += fmt::format("; {} times a node on the way was replaced", part.replaced);
   if (part.paused) text += "; paused: the others go around this node";
+  return text;
+}
+
+std::string checks_text(const node::RoundsView& rounds) {
+  if (!rounds.part) return "";
+  const node::PartView& part = *rounds.part;
+  std::string text = fmt::format("{} results of other parts found right", part.found_right);
+  if (part.found_wrong > 0) text += fmt::format(", {} wrong", part.found_wrong);
+  if (part.withheld > 0)
+    text += fmt::format(", {} not checked, because their holders do not give what they were made of",
+                        part.withheld);
+  if (!part.checkers.empty()) text += fmt::format("; checkers by part: {}", fmt::join(part.checkers, ", "));
   return text;
 }
 
@@ -330,6 +350,8 @@ std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
       row("Speed",
           training.last_step ? fmt::format("{:.0f} tokens/s", training.last_step->tokens_per_second) : ""),
       row("Rounds", rounds_text(view.rounds)), row("Part", part_text(view.rounds))};
+  if (const std::string checks = checks_text(view.rounds); !checks.empty())
+    lines.push_back(row("Checks", checks));
   if (const std::string path = path_text(view); !path.empty()) lines.push_back(row("Path", path));
   lines.insert(
       lines.end(),

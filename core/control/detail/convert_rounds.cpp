@@ -202,6 +202,10 @@ void encode_part(const node::PartView& from, wire::Part* to) {
   to->set_finished(from.finished);
   to->set_replaced(from.replaced);
   to->set_lost(from.lost);
+  to->set_found_right(from.found_right);
+  to->set_found_wrong(from.found_wrong);
+  to->set_withheld(from.withheld);
+  for (const std::uint32_t checkers : from.checkers) to->add_checkers(checkers);
   for (const node::HopView& hop : from.path) {
     wire::Hop* const sent = to->add_path();
     sent->set_node(hop.node);
@@ -221,6 +225,10 @@ node::PartView decode_part(const wire::Part& from) {
   to.finished = from.finished();
   to.replaced = from.replaced();
   to.lost = from.lost();
+  to.found_right = from.found_right();
+  to.found_wrong = from.found_wrong();
+  to.withheld = from.withheld();
+  to.checkers.assign(from.checkers().begin(), from.checkers().end());
   for (const wire::Hop& sent : from.path()) {
     node::HopView& hop = to.path.emplace_back();
     hop.node = sent.node();

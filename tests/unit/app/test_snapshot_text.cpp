@@ -11,11 +11,12 @@ using namespace neuroshard::app;
 
 namespace {
 
-// Of the row "Path"; empty: there is none.
-std::string path_of(const node::Snapshot& view) {
+// Empty: there is no such row.
+std::string row_of(const node::Snapshot& view, const std::string& name) {
   const auto lines = snapshot_lines(view);
-  const auto found = std::find_if(lines.begin(), lines.end(),
-                                  [](const std::string& line) { return line.rfind("Path ", 0) == 0; });
+  const auto found = std::find_if(lines.begin(), lines.end(), [&name](const std::string& line) {
+    return line.rfind(name + " ", 0) == 0;
+  });
   return found == lines.end() ? "" : *found;
 }
 
@@ -28,20 +29,38 @@ class TestSnapshotText : public QObject {
     node::Snapshot view;
     view.identity.node_id = std::string(64, 'a');
     view.rounds.taking_part = true;
-    QVERIFY(path_of(view).empty());
+    QVERIFY(row_of(view, "Path").empty());
     node::PartView& part = view.rounds.part.emplace();
-    QVERIFY(path_of(view).empty());
+    QVERIFY(row_of(view, "Path").empty());
     part.path = {{std::string(64, 'a'), std::nullopt, std::nullopt},
                  {std::string(64, 'b'), std::nullopt, std::nullopt}};
-    QCOMPARE(path_of(view), std::string("Path       this node → bbbbbbbbbbbb"));
+    QCOMPARE(row_of(view, "Path"), std::string("Path       this node → bbbbbbbbbbbb"));
     part.path[0].computing_ms = 4.25;
     part.path[0].between_ms = 8.5;
-    QCOMPARE(path_of(view),
+    QCOMPARE(row_of(view, "Path"),
              std::string("Path       this node 4.2 ms → bbbbbbbbbbbb; the line and waiting 8.5 ms"));
     part.path[1].computing_ms = 120.4;
     part.path[1].between_ms = 30.0;
-    QCOMPARE(path_of(view),
+    QCOMPARE(row_of(view, "Path"),
              std::string("Path       this node 4.2 ms → bbbbbbbbbbbb 120 ms; the line and waiting 38 ms"));
+  }
+
+  void checks_of_other_parts_are_counted() {
+    node::Snapshot view;
+    view.rounds.taking_part = true;
+    QVERIFY(row_of(view, "Checks").empty());
+    node::PartView& part = view.rounds.part.emplace();
+    QCOMPARE(row_of(view, "Checks"), std::string("Checks     0 results of other parts found right"));
+    part.found_right = 20;
+    part.found_wrong = 1;
+    part.withheld = 2;
+    part.checkers = {3, 0};
+    QCOMPARE(row_of(view, "Checks"),
+             std::string("Checks     20 results of other parts found right, 1 wrong, 2 not checked, because "
+                         "their holders do not give what they were made of; checkers by part: 3, 0"));
+    const auto json = snapshot_json(view)["rounds"]["part"];
+    QCOMPARE(json["checks"]["withheld"].get<int>(), 2);
+    QCOMPARE(json["checkers"].size(), std::size_t{2});
   }
 
   void programs_get_every_time() {

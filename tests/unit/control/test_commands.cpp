@@ -374,6 +374,10 @@ void TestControlCommands::rounds_arrive_as_they_were_told() {
     part.number = 2;
     part.path = {{std::string(64, '1'), 12.5, 30.25}, {std::string(64, '2'), std::nullopt, std::nullopt}};
     part.path.resize(node::max_path + 3);
+    part.found_right = 20;
+    part.found_wrong = 1;
+    part.withheld = 2;
+    part.checkers = {3, 0};
     node::bound(next);
     next.peers = {true, 5, 1000.0, std::nullopt};
   });
@@ -395,6 +399,9 @@ void TestControlCommands::rounds_arrive_as_they_were_told() {
   QCOMPARE(chain.others.at(0).peers, 2u);
   const std::vector<node::HopView>& path = view->rounds.part->path;
   QCOMPARE(path.size(), node::max_path);
+  const node::PartView& part = *view->rounds.part;
+  QVERIFY(part.found_right == 20 && part.found_wrong == 1 && part.withheld == 2);
+  QVERIFY((part.checkers == std::vector<std::uint32_t>{3, 0}));
   QCOMPARE(path[0].node, std::string(64, '1'));
   QCOMPARE(*path[0].computing_ms, 12.5);
   QCOMPARE(*path[0].between_ms, 30.25);

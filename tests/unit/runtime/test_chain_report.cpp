@@ -90,6 +90,7 @@ class TestChainReport : public QObject {
   void members_are_named_by_the_beginning_of_their_ids();
   void a_revoked_node_is_told_what_to_do();
   void a_wallet_asks_what_to_sign();
+  void a_part_says_who_checks_it();
 };
 
 void TestChainReport::an_entry_names_members_and_reasons() {
@@ -318,6 +319,31 @@ void TestChainReport::a_wallet_asks_what_to_sign() {
   QCOMPARE(ask().error().code, ErrorCode::InvalidArgument);
   request.wallet = "1a";
   QVERIFY(!ask().ok());
+}
+
+void TestChainReport::a_part_says_who_checks_it() {
+  // Nodes 0 and 1 hold the first row, and all of them the second: nobody else can check that one.
+  ChainFixture chain(small_rules(chain::VotersMode::Open, 2));
+  const auto all = chain.add_nodes(4);
+  for (const std::size_t node : all)
+    chain.set_rows(node, node < 2 ? chain::RowSet::of({0, 1}) : chain::RowSet::of({1}));
+  QVERIFY(chain.begin(all).ok());
+  ChainMoment now;
+  now.registry = chain.registry_ptr();
+  now.training.checks = {20, 1, 2};
+  ChainReport report({1000, 1000});
+  node::RoundsView view;
+  view.part.emplace();
+  view.part->count = 2;
+  report.fill(view, now);
+  QVERIFY(view.part->checkers.empty());  // no round yet
+  QVERIFY(view.part->found_right == 20 && view.part->found_wrong == 1 && view.part->withheld == 2);
+  chain::BlockBody body;
+  body.close = chain.close({{0}, {1}, {2}, {3}});
+  QVERIFY(chain.append(body).ok());
+  now.registry = chain.registry_ptr();
+  report.fill(view, now);
+  QVERIFY((view.part->checkers == std::vector<std::uint32_t>{2, 0}));
 }
 
 NS_TEST(TestChainReport)

@@ -158,15 +158,30 @@ void TestNetworkPage::a_part_of_the_model_is_told() {
   fixture_->show<NetworkPage>();
   QVERIFY(!fixture_->find<QLabel>("part")->isVisible());
   fixture_->publish([](node::Snapshot& snapshot) {
-    snapshot.rounds.part = node::PartView{2, 3, "layers 2 to 3", {2, 1, 0}, false, 1, 1234, 0, 0, {}};
+    snapshot.rounds.part =
+        node::PartView{2, 3, "layers 2 to 3", {2, 1, 0}, false, 1, 1234, 0, 0, {}, 0, 0, 0, {}};
   });
   QVERIFY(fixture_->find<QLabel>("part")->isVisible());
   const QString told = text("part");
   for (const char* said : {"This node holds part 2 of 3: layers 2 to 3.", "Only one node holds part 2",
                            "No node holds part 3", "Nodes whose text passes through it: 1."})
     QVERIFY2(told.contains(QLatin1String(said)), qPrintable(told));
+  QVERIFY2(told.contains("checked and found right: 0.") && !told.contains("wrong") &&
+               !told.contains("Nobody checks"),
+           qPrintable(told));
   QVERIFY2(!told.contains("part 1:") && !told.contains("paused") && !told.contains("on the way"),
            qPrintable(told));
+  fixture_->publish([](node::Snapshot& snapshot) {
+    node::PartView& part = *snapshot.rounds.part;
+    part.found_right = 20;
+    part.found_wrong = 1;
+    part.withheld = 2;
+    part.checkers = {3, 0, 2};
+  });
+  const QString checks = text("part");
+  for (const char* said : {"checked and found right: 20.", "Found wrong: 1;", "did not send the data: 2.",
+                           "Nobody checks part 2: every node with a vote holds it."})
+    QVERIFY2(checks.contains(QLatin1String(said)), qPrintable(checks));
 }
 
 void TestNetworkPage::a_path_has_the_times_of_its_hops() {
@@ -175,7 +190,8 @@ void TestNetworkPage::a_path_has_the_times_of_its_hops() {
   const auto publish = [this](const std::vector<node::HopView>& hops) {
     fixture_->publish([&](node::Snapshot& snapshot) {
       snapshot.identity.node_id = std::string(64, 'b');
-      snapshot.rounds.part = node::PartView{2, 2, "layers 2 to 3", {1, 1}, false, 1, 1234, 0, 0, hops};
+      snapshot.rounds.part =
+          node::PartView{2, 2, "layers 2 to 3", {1, 1}, false, 1, 1234, 0, 0, hops, 0, 0, 0, {}};
     });
   };
   publish({});
