@@ -39,6 +39,7 @@ Bytes lists_of(const Vector& vector) {
   append_array(bytes, vector.contributions);
   append_numbers(bytes, vector.members);
   for (const Bitmap& payloads : vector.payloads) append_array(bytes, payloads.bytes());
+  append_withheld(bytes, vector.withheld);
   return bytes;
 }
 
@@ -194,6 +195,7 @@ Bytes encode_vector(const Vector& vector) {
   append_runs(bytes, vector.members);
   for (const Bitmap& payloads : vector.payloads) append_array(bytes, payloads.bytes());
   append_array(bytes, vector.signature);
+  append_withheld(bytes, vector.withheld);
   return bytes;
 }
 
@@ -205,6 +207,7 @@ Expected<Vector> decode_vector(ByteSpan bytes, std::size_t most_members, std::si
   for (std::size_t row = 0; in.good() && row < rows; ++row)
     vector.payloads.push_back(read_bitmap(in, vector.members.size()));
   vector.signature = in.array<crypto::Signature>();
+  vector.withheld = read_withheld(in);
   if (!in.at_end()) return corrupt("a voter's vector can't be read");
   return vector;
 }

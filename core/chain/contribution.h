@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -80,6 +81,16 @@ class Bitmap {
   Bytes bytes_;
 };
 
+// A row's result in an earlier round.
+struct RowRound {
+  std::uint32_t row = 0;
+  std::uint64_t round = 0;
+  auto place() const { return std::tie(row, round); }
+  friend bool operator==(const RowRound&, const RowRound&) = default;
+};
+
+inline constexpr std::size_t most_withheld = 2'048;  // of one vector: of all rows in two rounds
+
 // A committee member's signed list of the contributions and payloads that it has, one per round.
 struct Vector {
   Hash256 opening{};
@@ -88,7 +99,10 @@ struct Vector {
   std::vector<std::uint32_t> members;  // whose contribution it has; numbers, ascending
   Hash256 contributions{};             // Merkle root over their contribution_id, in that order
   std::vector<Bitmap> payloads;        // per row of the round: bit i = has the payload of members[i]
-  crypto::Signature signature{};       // purpose ChainVector, by the voter's node key
+  // Ascending by row and round: results that it was drawn to check, whose holders give it not all that they were made of
+  // (open_row.h).
+  std::vector<RowRound> withheld;
+  crypto::Signature signature{};  // purpose ChainVector, by the voter's node key
   friend bool operator==(const Vector&, const Vector&) = default;
 };
 Hash256 contributions_root(const std::vector<Hash256>& ids);
@@ -97,7 +111,7 @@ struct VectorClaim {
   Hash256 opening{};
   std::uint64_t round = 0;
   std::uint32_t voter = 0;
-  Hash256 content{};  // hash of members, contributions and payloads
+  Hash256 content{};  // hash of members, contributions, payloads and what is withheld
   crypto::Signature signature{};
   friend bool operator==(const VectorClaim&, const VectorClaim&) = default;
 };

@@ -4,8 +4,10 @@
 #include <set>
 #include <utility>
 
+#include "core/chain/ascending.h"
 #include "core/chain/beacon.h"
 #include "core/chain/committee.h"
+#include "core/chain/contribution.h"
 #include "core/chain/detail/formats.h"
 #include "core/chain/registry.h"
 #include "core/crypto/merkle.h"
@@ -36,10 +38,30 @@ std::vector<std::uint32_t> draw_checkers(const Registry& registry, const Committ
   std::sort(order.begin(), order.end());
   std::vector<std::uint32_t> drawn;
   for (const auto& [by_lot, number] : order) {
-    if (drawn.size() == checkers_per_row) break;
+    if (drawn.size() == most_checkers) break;
     if (wallets.insert(registry.find(number)->wallet).second) drawn.push_back(number);
   }
   return drawn;
+}
+
+bool may_withhold(const Registry& registry, const Vector& vector) {
+  return std::all_of(vector.withheld.begin(), vector.withheld.end(), [&](const RowRound& one) {
+    const OpenRow* open = registry.open_row(one.row, one.round);
+    return open != nullptr &&
+           std::find(open->checkers.begin(), open->checkers.end(), vector.voter) != open->checkers.end();
+  });
+}
+
+std::size_t count_withheld(const OpenRow& open, const std::vector<Vector>& vectors, std::size_t of) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < std::min(of, open.checkers.size()); ++i) {
+    const Vector* vector = find_by(vectors, &Vector::voter, open.checkers[i]);
+    const RowRound wanted{open.row, open.round};
+    if (vector != nullptr &&
+        std::find(vector->withheld.begin(), vector->withheld.end(), wanted) != vector->withheld.end())
+      ++count;
+  }
+  return count;
 }
 
 }  // namespace neuroshard::chain

@@ -19,11 +19,18 @@ namespace neuroshard::chain {
 
 class Committee;
 class Registry;
+struct Vector;
 struct ClosedRound;
 
 // Rounds whose result can be taken back, the newest included.
 inline constexpr std::uint64_t rounds_to_settle = 2;
+// So many check each result. As many again check it when some of the first say that it is withheld.
 inline constexpr std::size_t checkers_per_row = 3;
+inline constexpr std::size_t most_checkers = 2 * checkers_per_row;
+// So many of the first checkers must say so in the next round's close to call the others, and so many of all in that of the
+// second round to take the result back.
+inline constexpr std::size_t withheld_to_call = 2;
+inline constexpr std::size_t withheld_to_take_back = 4;
 // A wallet's second wrong result within so many rounds expels it; so does one that another wallet attested, too. One alone
 // may be a bit that flipped in its memory.
 inline constexpr std::uint64_t strike_rounds = 64;
@@ -38,7 +45,8 @@ struct OpenRow {
   std::uint64_t most_norm_bits = 0;  // IEEE 754, of one contributor; 0: no limit
   Hash256 result{};             // result_hash() of the certified one; zeros: none yet, carried, or taken back
   std::uint64_t norm_bits = 0;  // of that result
-  std::vector<std::uint32_t> checkers;  // members drawn to check the row, by lot
+  std::vector<std::uint32_t>
+      checkers;  // members drawn to check the row, by lot: those that do at once come first
   auto place() const { return std::tie(row, round); }
   friend bool operator==(const OpenRow&, const OpenRow&) = default;
 };
@@ -62,8 +70,15 @@ Hash256 contributors_hash(const std::vector<RowContributor>& contributors);
 // The leaf of a result in the tree that an attestation signs.
 Hash256 result_hash(const RowResult& result);
 
-// Members of the committee whose wallet holds the row with none of its nodes, one of each wallet, by lot.
+// Members of the committee whose wallet holds the row with none of its nodes, one of each wallet, by lot; most_checkers at
+// most.
 std::vector<std::uint32_t> draw_checkers(const Registry& registry, const Committee& committee,
                                          const Hash256& beacon, std::uint32_t row);
+
+// Whether all that the vector says is withheld are results that its voter was drawn to check.
+bool may_withhold(const Registry& registry, const Vector& vector);
+// How many of the row's checkers say in these vectors that its result is withheld; only of the first `of` checkers.
+std::size_t count_withheld(const OpenRow& open, const std::vector<Vector>& vectors,
+                           std::size_t of = most_checkers);
 
 }  // namespace neuroshard::chain

@@ -126,7 +126,7 @@ OpenRow read_open_row(ByteReader& in) {
   OpenRow row;
   in.read(open_row_fields(row));
   const auto checkers = in.number<std::uint8_t>();
-  if (checkers > checkers_per_row) in.fail();
+  if (checkers > most_checkers) in.fail();
   for (std::size_t i = 0; i < checkers && in.good(); ++i) row.checkers.push_back(in.number<std::uint32_t>());
   return row;
 }

@@ -28,9 +28,10 @@ RoundCost round_cost(const RoundShape& shape) {
   cost.kept = anchor + payload + (shape.error_feedback ? payload + floats : 0) + small_records;
   // Payloads, the weights at the boundary, the error feedback's buffer, the aggregate, the anchor.
   cost.temporary = contributors * payload + floats + feedback + floats + sums + anchor + trace;
-  // Two anchors, three where rows can be taken back, and the next one; payloads of two rounds; old and new buffers.
-  cost.resident = (shape.taken_back ? 4 : 3) * anchor + 4 * trace + 2 * contributors * payload + 2 * floats +
-                  2 * feedback + sums;
+  // Of this round and the one before, or of all that are not settled; old and new buffers.
+  const std::uint64_t rounds = shape.taken_back ? 3 : 2;
+  cost.resident =
+      (rounds + 1) * anchor + 4 * trace + rounds * contributors * payload + 2 * floats + 2 * feedback + sums;
   cost.sent = cost.received = others * payload;
   return cost;
 }

@@ -14,7 +14,7 @@ struct RoundShape {
   bool error_feedback = false;
   std::size_t contributors = 1;    // this node included
   std::size_t group_members = 16;  // of a sub-group
-  bool taken_back = false;         // rows can be: the node keeps one anchor more, and traces
+  bool taken_back = false;  // rows can be: the node keeps anchors and payloads of a round more, and traces
 };
 
 // Bytes, at most. Blocks, votes and lists of batches are small, and are in `kept` with a fixed allowance.

@@ -17,7 +17,8 @@ RoundExchange::RoundExchange(Services services, const chain::ChainRules& rules, 
     : services_(services), rules_(rules), options_(options), self_(self), events_(std::move(events)) {}
 
 void RoundExchange::open() {
-  previous_.emplace(services_.book.retire());
+  earlier_.push_front(services_.book.retire());
+  if (earlier_.size() > (rules_.has_holders() ? chain::rounds_to_settle : 1)) earlier_.pop_back();
   payload_leaves_.clear();
   payloads_.clear();
   contributions_.clear();
@@ -186,7 +187,7 @@ Expected<Bytes> RoundExchange::piece_of_payload(const net::NodeId& contributor, 
 Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const PieceRequest& request,
                                      const chain::ChainTip& tip) const {
   std::vector<const ContributionBook*> books = {&services_.book};
-  if (previous_) books.push_back(&*previous_);
+  for (const ContributionBook& book : earlier_) books.push_back(&book);
   for (const ContributionBook* book : books) {
     if (request.what == PieceRequest::What::Contribution) {
       const ContributionBook::Entry* entry =

@@ -5,6 +5,7 @@
 // All services outlive it. Threads: the executor's.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -42,7 +43,8 @@ class RoundExchange {
   // Asks for what is missing. payloads: this node may have them before the close. behind: this node sees no end
   // of the round yet, so it also asks for what the others' vectors name.
   void ask(const chain::ChainTip& tip, bool payloads, bool behind);
-  // A payload or a contribution of this round or of the one before. NotFound.
+  // A payload or a contribution of this round or of the one before; where results can be taken back, of all rounds that are
+  // not settled. NotFound.
   Expected<Bytes> piece(const net::NodeId& from, const PieceRequest& request,
                         const chain::ChainTip& tip) const;
   // The contribution that the close names, not another one of the same member.
@@ -67,9 +69,10 @@ class RoundExchange {
   const Events events_;
   // Of payloads that somebody checks a row by.
   mutable std::map<Hash256, std::vector<Hash256>> payload_leaves_;
-  std::optional<ContributionBook> previous_;  // for peers that are a step behind
-  std::optional<chain::ChainTip> tip_;        // of the last ask()
-  std::set<Hash256> payloads_;                // asked for
+  // Of earlier rounds, newest first: for peers that are a step behind, and those that check rows.
+  std::deque<ContributionBook> earlier_;
+  std::optional<chain::ChainTip> tip_;  // of the last ask()
+  std::set<Hash256> payloads_;          // asked for
   std::set<std::uint32_t> contributions_;
   bool closed_ = false;         // the round, at the last ask()
   bool all_certified_ = false;  // each contribution that the close names is here

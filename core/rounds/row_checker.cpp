@@ -111,7 +111,9 @@ void RowChecker::fetch_piece(const PieceRequest& request, const std::vector<net:
       *contact, net::Method::RoundPiece, encode_piece_request(request), allowed_,
       [this, life = lifetime_.token(), task = task_, request, from, at,
        holds = std::move(holds)](Expected<Bytes> answer) {
-        if (!life.alive() || !is_current(task)) return;
+        if (!life.alive()) return;
+        if (answer.ok()) bytes_received_ += answer->size();
+        if (!is_current(task)) return;
         const auto piece = answer.ok() ? decode_piece_answer(*answer) : Expected<PieceAnswer>(answer.error());
         if (piece.ok() && holds(piece->bytes)) return arrived();
         if (!piece.ok() && piece.error().code == ErrorCode::Exhausted && task->pauses++ < most_pauses)

@@ -47,6 +47,8 @@ class RowChecker {
   // One at a time: !is_busy(). `done` later, once; not at all when this object ends before.
   void check(RowCase about, Done done);
   bool is_busy() const { return task_ != nullptr; }
+  // Pieces that the fetcher has not counted.
+  std::uint64_t bytes_received() const { return bytes_received_; }
 
  private:
   struct Task;
@@ -72,6 +74,7 @@ class RowChecker {
   const OuterRules rules_;
   const Duration allowed_;  // for one piece of one source
   TaskPtr task_;
+  std::uint64_t bytes_received_ = 0;
   std::vector<std::unique_ptr<TimerHandle>> pauses_;  // of the chunk
   Lifetime lifetime_;
 };

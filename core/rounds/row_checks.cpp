@@ -17,6 +17,14 @@ namespace neuroshard::rounds {
 namespace {
 
 constexpr std::size_t few_wallets = 3;  // that can attest a row: fewer are not trusted to check each other
+constexpr Duration pause_before_another_check = std::chrono::seconds(30);
+
+std::size_t attesting_wallets(const chain::ChainTip& tip, std::uint32_t row) {
+  std::set<std::uint32_t> wallets;
+  for (const chain::CommitteeMember& voter : tip.committee->members())
+    if (voter.rows.has(row)) wallets.insert(tip.registry->find(voter.number)->wallet);
+  return wallets.size();
+}
 
 Hash256 work_leaf(const chain::RowWork& work) {
   Bytes bytes;
@@ -52,25 +60,56 @@ RowChecks::RowChecks(RowChecker::Services services, const chain::ChainRules& rul
       row_(std::move(row)),
       secret_(std::move(secret)),
       wrong_(std::move(wrong)),
-      logger_(logger) {}
+      logger_(logger),
+      executor_(services.executor) {}
 
 void RowChecks::look(const chain::ChainTip& tip, const AttestationBook& attestations,
                      const ContributionBook& contributions) {
   const chain::MemberRecord* own = tip.registry->find(self_);
   if (own == nullptr || !tip.registry->closed()) return;
-  if (const std::uint64_t round = tip.registry->round() + 1; round != round_) {
-    round_ = round;
-    std::erase_if(results_, [round](const auto& each) { return each.second.round + 1 < round; });
-    waiting_.clear();  // their payloads are about to go
+  std::erase_if(results_, [&](const auto& each) {  // settled, or of another history
+    const chain::OpenRow& open = each.second.about.open;
+    return tip.registry->open_row(open.row, open.round) == nullptr;
+  });
+  for (const chain::OpenRow& open : tip.registry->open_rows()) {
+    const auto at = std::find(open.checkers.begin(), open.checkers.end(), own->number);
+    if (open.round != tip.registry->round() + 1 || at == open.checkers.end()) continue;
+    const bool first = at - open.checkers.begin() < static_cast<std::ptrdiff_t>(chain::checkers_per_row);
+    look_at(tip, open, first, attestations, contributions);
   }
-  for (const chain::OpenRow& open : tip.registry->open_rows())
-    if (open.round == round_ &&
-        std::find(open.checkers.begin(), open.checkers.end(), own->number) != open.checkers.end())
-      look_at(tip, open, attestations, contributions);
   check_next();
 }
 
-void RowChecks::look_at(const chain::ChainTip& tip, const chain::OpenRow& open,
+void RowChecks::on_close(std::uint64_t round) {
+  std::erase_if(waiting_, [&](const Hash256& hash) {
+    const auto known = results_.find(hash);
+    return known == results_.end() ||
+           (known->second.state == State::Waiting && known->second.about.open.round < round);
+  });
+}
+
+void RowChecks::call(const std::vector<chain::OpenRow>& open, std::uint64_t round,
+                     const std::vector<chain::Vector>& vectors) {
+  for (const chain::OpenRow& one : open) {
+    const auto known = results_.find(one.result);
+    if (known == results_.end() || known->second.state != State::Reserved || one.round + 1 != round) continue;
+    if (count_withheld(one, vectors, chain::checkers_per_row) < chain::withheld_to_call) continue;
+    known->second.state = State::Waiting;
+    waiting_.push_back(one.result);
+  }
+}
+
+std::vector<chain::RowRound> RowChecks::withheld(const chain::Registry& registry) const {
+  std::vector<chain::RowRound> withheld;
+  for (const chain::OpenRow& open : registry.open_rows()) {
+    const auto known = results_.find(open.result);
+    if (known != results_.end() && known->second.state == State::Withheld)
+      withheld.push_back({open.row, open.round});
+  }
+  return withheld;
+}
+
+void RowChecks::look_at(const chain::ChainTip& tip, const chain::OpenRow& open, bool first,
                         const AttestationBook& attestations, const ContributionBook& contributions) {
   for (chain::AttestedRow& attested : attestations.attested(open.row)) {
     const chain::MemberRecord* member = tip.registry->find(attested.voter);
@@ -81,8 +120,12 @@ void RowChecks::look_at(const chain::ChainTip& tip, const chain::OpenRow& open,
       auto about = case_of(tip, open, attested.result, contributions);
       if (!about) continue;
       known = results_.emplace(hash, Result()).first;
-      known->second.round = open.round;
-      waiting_.emplace_back(hash, std::move(*about));
+      known->second.about = std::move(*about);
+      known->second.whole = attesting_wallets(tip, open.row) < few_wallets;
+      if (first) {
+        known->second.state = State::Waiting;
+        waiting_.push_back(hash);
+      }
     }
     Result& result = known->second;
     const bool listed = std::any_of(result.attesters.begin(), result.attesters.end(),
@@ -114,20 +157,16 @@ std::optional<RowCase> RowChecks::case_of(const chain::ChainTip& tip, const chai
   for (const chain::MemberRecord& member : tip.registry->members())
     if (member.presence == chain::Presence::Active && member.rows.has(open.row))
       about.holders.push_back(member.id);
-  about.chunks = choose_chunks(tip, open, trace_chunks(about.row.values));
   return about;
 }
 
 // Ascending. Empty: all.
-std::vector<std::uint64_t> RowChecks::choose_chunks(const chain::ChainTip& tip, const chain::OpenRow& open,
-                                                    std::uint64_t chunks) const {
-  std::set<std::uint32_t> wallets;
-  for (const chain::CommitteeMember& voter : tip.committee->members())
-    if (voter.rows.has(open.row)) wallets.insert(tip.registry->find(voter.number)->wallet);
-  const auto secret = secret_(open.round);
-  if (wallets.size() < few_wallets || chunks <= checked_chunks || !secret) return {};
+std::vector<std::uint64_t> RowChecks::choose_chunks(const Result& result) const {
+  const std::uint64_t chunks = trace_chunks(result.about.row.values);
+  const auto secret = secret_();
+  if (result.whole || chunks <= checked_chunks || !secret) return {};
   Bytes bytes(secret->begin(), secret->end());
-  append_le(bytes, open.row);
+  append_le(bytes, result.about.open.row);
   const Hash256 seed = crypto::sha256(bytes);
   Rng rng(load_le<std::uint64_t>(seed.data()));
   std::set<std::uint64_t> chosen;
@@ -137,40 +176,58 @@ std::vector<std::uint64_t> RowChecks::choose_chunks(const chain::ChainTip& tip, 
 
 void RowChecks::check_next() {
   if (checker_.is_busy() || waiting_.empty()) return;
-  auto [hash, about] = std::move(waiting_.front());
+  const Hash256 hash = waiting_.front();
   waiting_.pop_front();
   const auto known = results_.find(hash);
   if (known == results_.end()) return check_next();
-  for (const Accused& one : known->second.attesters) about.attesters.push_back(crypto::node_id(one.key));
-  const std::uint32_t row = about.open.row;
-  const std::uint64_t round = about.open.round;
-  checker_.check(std::move(about), [this, hash = hash, row, round](CheckOutcome outcome,
-                                                                   std::shared_ptr<const RowProof> proof) {
-    switch (outcome) {
-      case CheckOutcome::Right:
-        ++seen_.right;
-        logger_.debug(
-            "rounds",
-            fmt::format("round {}: the result of row {} is right where this node checked it", round, row));
-        break;
-      case CheckOutcome::Unavailable:
-        ++seen_.unavailable;
-        logger_.info("rounds",
-                     fmt::format("round {}: a result of row {} can't be checked, because its holders do not "
-                                 "give what it was made of",
-                                 round, row));
-        break;
-      case CheckOutcome::Wrong:
-        ++seen_.wrong;
-        logger_.warning(
-            "rounds",
-            fmt::format("round {}: a result of row {} is wrong; this node has the proof", round, row));
-        if (const auto at = results_.find(hash); at != results_.end()) {
-          at->second.proof = std::move(proof);
-          accuse(at->second);
-        }
-        break;
-    }
+  Result& result = known->second;
+  // A second try is about the same chunks: else holders would give only those that they like.
+  if (result.state == State::Waiting) result.about.chunks = choose_chunks(result);
+  RowCase about = result.about;
+  for (const Accused& one : result.attesters) about.attesters.push_back(crypto::node_id(one.key));
+  checker_.check(std::move(about), [this, hash](CheckOutcome outcome, std::shared_ptr<const RowProof> proof) {
+    if (results_.count(hash) != 0) checked(hash, outcome, std::move(proof));
+    check_next();
+  });
+}
+
+void RowChecks::checked(const Hash256& hash, CheckOutcome outcome, std::shared_ptr<const RowProof> proof) {
+  Result& result = results_.at(hash);
+  const auto [row, round] = result.about.open.place();
+  const bool was_withheld =
+      std::exchange(result.state, outcome == CheckOutcome::Unavailable ? State::Withheld : State::Known) ==
+      State::Withheld;
+  if (outcome == CheckOutcome::Unavailable) check_again_later();
+  if (outcome == CheckOutcome::Unavailable && !was_withheld) {
+    ++seen_.withheld;
+    logger_.info("rounds",
+                 fmt::format("round {}: this node can't check the result of row {}, because its holders do "
+                             "not give all that it was made of",
+                             round, row));
+  } else if (outcome != CheckOutcome::Unavailable && was_withheld) {
+    --seen_.withheld;
+  }
+  if (outcome == CheckOutcome::Right) {
+    ++seen_.right;
+    logger_.debug("rounds", fmt::format("round {}: the result of row {} is right where this node checked it",
+                                        round, row));
+  } else if (outcome == CheckOutcome::Wrong) {
+    ++seen_.wrong;
+    logger_.warning(
+        "rounds", fmt::format("round {}: a result of row {} is wrong; this node has the proof", round, row));
+    result.proof = std::move(proof);
+    accuse(result);
+  }
+}
+
+void RowChecks::check_again_later() {
+  if (again_) return;
+  again_ = executor_.post_after(pause_before_another_check, [this] {
+    again_.reset();
+    for (const auto& [hash, result] : results_)
+      if (result.state == State::Withheld &&
+          std::find(waiting_.begin(), waiting_.end(), hash) == waiting_.end())
+        waiting_.push_back(hash);
     check_next();
   });
 }

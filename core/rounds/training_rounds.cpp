@@ -65,6 +65,12 @@ Accusations::RowOf row_of(const RowStates& states) {
   return [&states](std::uint32_t row, std::uint64_t round) { return states.proof_row(row, round); };
 }
 
+// A check that gets no answer is made again later, and the next one waits for it.
+FetchOptions for_checks(FetchOptions options) {
+  options.failures_per_source = 1;
+  return options;
+}
+
 TrainingOptions with_traces(TrainingOptions options) {
   options.outer.traced = options.chain.has_holders();
   return options;
@@ -80,6 +86,8 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       pool_(services_.pool != nullptr ? *services_.pool : own_pool_),
       fetcher_(services_.caller, services_.peers, services_.executor, services_.clock, services_.spool,
                options_.fetch),
+      checks_fetcher_(services_.caller, services_.peers, services_.executor, services_.clock, services_.spool,
+                      for_checks(options_.fetch)),
       clock_(options_.clock),
       book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks, pool_, options_.rows),
       vectors_(options_.chain, services_.checks),
@@ -99,10 +107,10 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       accusations_({fetcher_, services_.work, services_.checks}, options_.chain, options_.outer,
                    row_of(states_), [this](const chain::Evidence& evidence) { found(evidence); }),
       checks_(
-          {fetcher_, services_.caller, services_.peers, services_.executor, services_.work}, options_.chain,
-          options_.outer, most_piece_time, self_, row_of(states_),
-          [this](std::uint64_t round) -> std::optional<Hash256> {
-            const auto reveal = port_->beacon_reveal(round + 1);  // nobody has seen it yet
+          {checks_fetcher_, services_.caller, services_.peers, services_.executor, services_.work},
+          options_.chain, options_.outer, most_piece_time, self_, row_of(states_),
+          [this]() -> std::optional<Hash256> {
+            const auto reveal = port_->beacon_reveal(book_.round() + 1);  // nobody has seen it yet
             return reveal.ok() ? std::optional(*reveal) : std::nullopt;
           },
           [this](const chain::Evidence& evidence, const RowProof& proof) {
@@ -233,7 +241,13 @@ void TrainingRounds::on_block(const chain::ChainTip& tip, const chain::Certified
   } else {
     const std::optional<chain::ChainTip> before = std::exchange(tip_, tip);
     vectors_.on_committee();
-    if (body.close && before) exchange_.compare(*before, *body.close);
+    if (body.close && before) {
+      exchange_.compare(*before, *body.close);
+      checks_.on_close(body.close->round);
+      // A leader can leave vectors out.
+      for (const auto& vectors : {body.close->vectors, vectors_.that_withhold()})
+        checks_.call(before->registry->open_rows(), body.close->round, vectors);
+    }
     if (body.close) {
       const MonotonicTime now = services_.clock.monotonic_now();
       // Others' contributions don't reach a member outside a large committee.
@@ -372,6 +386,7 @@ void TrainingRounds::sign_vector() {
       services_.clock.monotonic_now() < next_vector_try_ || std::exchange(vector_signed_, true))
     return;
   chain::Vector vector = book_.vector(tip_->committee->members()[*position].number);
+  vector.withheld = checks_.withheld(*tip_->registry);
   if (kept)
     vector = *kept_vector_;
   else
@@ -432,7 +447,8 @@ TrainingView TrainingRounds::view() const {
   view.vectors = vectors_.count();
   view.checks = checks_.seen();
   view.fetched_anchors = states_.fetched();
-  view.bytes_received = fetcher_.bytes_received();
+  view.bytes_received =
+      fetcher_.bytes_received() + checks_fetcher_.bytes_received() + checks_.bytes_received();
   return view;
 }
 

@@ -160,6 +160,7 @@ class TrainingRounds final : public chain::BlockContent {
   RoundPool& pool_;
   StepPool own_steps_;
   RoundFetcher fetcher_;
+  RoundFetcher checks_fetcher_;
   RoundClock clock_;
   std::set<std::uint32_t> shown_to_;  // members outside the committee that get the own contribution
   std::size_t expected_ = 0;          // members in this round; see RoundCounts

@@ -30,6 +30,7 @@ Taken VectorBook::take(const HeldVectorPtr& held, const chain::ChainTip& tip) {
   // No block could have it, so one vector would hold up each leader's close.
   if (!vector.members.empty() && vector.members.back() >= tip.registry->next_member())
     return {chain::Verdict::Inadmissible};
+  if (!chain::may_withhold(*tip.registry, vector)) return {chain::Verdict::Inadmissible};
   const crypto::PublicKey& key = tip.committee->members()[*position].key;
   if (!checks_.vector(held->claim(), key, rules_.network)) return {chain::Verdict::BadSignature};
   if (known != vectors_.end())
@@ -83,6 +84,13 @@ std::vector<std::uint32_t> VectorBook::holders(std::uint32_t member, std::size_t
   }
   std::sort(holders.begin(), holders.end());
   return holders;
+}
+
+std::vector<chain::Vector> VectorBook::that_withhold() const {
+  std::vector<chain::Vector> vectors;
+  for (const auto& [voter, held] : vectors_)
+    if (!held->get().withheld.empty()) vectors.push_back(held->get());
+  return vectors;
 }
 
 bool VectorBook::can_close(const chain::Committee& committee, const ContributionBook& book,

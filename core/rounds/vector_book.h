@@ -32,6 +32,8 @@ class VectorBook {
   std::uint64_t units(const chain::Committee& committee) const;
   std::size_t count() const { return vectors_.size(); }
 
+  // By voter: those that say that a result is withheld.
+  std::vector<chain::Vector> that_withhold() const;
   // Members that must be in the close, of which this node lacks the contribution: to be fetched first.
   // registry: before the close; a member that left it in mid-round is in no close, whatever the vectors say.
   std::vector<std::uint32_t> missing(const chain::Committee& committee, const ContributionBook& book,

@@ -88,6 +88,18 @@ def contributions_root(members):
     return merkle([entry(m)[1] for m in members])
 
 
+# Results that voters say are withheld: by voter, of rows and rounds.
+WITHHELD = {2: [(1, 4)], 5: [(1, 4), (1, 5), (300, 4)]}
+
+
+def withheld_list(places):
+    return u32(len(places)) + b"".join(u32(row) + u64(round) for row, round in places)
+
+
+def withheld():
+    return u32(len(WITHHELD)) + b"".join(u32(voter) + withheld_list(places) for voter, places in WITHHELD.items())
+
+
 def close_section():
     data = u64(6) + u32(len(MEMBERS)) + b"".join(entry(m)[0] for m in MEMBERS)
     data += u32(len(MEMBERS)) + b"".join(u32(m) for m in MEMBERS) + u32(2) + u32(len(VECTORS))
@@ -97,9 +109,9 @@ def close_section():
     return data
 
 
-def vector_content(members, lacks):
+def vector_content(members, lacks, *more):
     return sha(b"neuroshard/chain/vector/1", contributions_root(members), u32(len(members)), b"".join(u32(m) for m in members),
-               *lists(members, lacks))
+               *lists(members, lacks), *more)
 
 
 def statement():  # Away
@@ -176,6 +188,7 @@ def values():
         "contribution_id": entry(5)[1],
         "contributions_root": contributions_root(MEMBERS),
         "vector_content": vector_content(*VECTORS[0][1:]), "vector_content_of_none": vector_content(*VECTORS[2][1:]),
+        "vector_content_withheld": vector_content(*VECTORS[2][1:], withheld_list(WITHHELD[5])), "close_withheld": close_section() + withheld(),
         "statement": sha(statement()), "revocation": sha(revocation()), "evidence": sha(evidence()),
         "false_result": false_result(), "row_contributors": sha(b"neuroshard/chain/row-contributors/1", fill(86), fill(87), fill(88), fill(89)),
         "attestation": attestation(), "results_root": merkle(row_results()), "row_set": row_set([0, 9, 23, 64]),

@@ -74,7 +74,7 @@ Expected<void> BlockApplication::apply_evidence(const Evidence& evidence) {
   std::vector<std::uint32_t> wallets = {draft_->find(crypto::node_id(evidence.node))->wallet};
   if (const auto* result = std::get_if<FalseResult>(&evidence.what)) {
     OpenRowChanges changes(rules_, *draft_);
-    changes.take_back(result->attested.result, result->attested.round);
+    changes.take_back_wrong(result->attested.result, result->attested.round);
     wallets = changes.strike(wallets.front(), result->attested);
   }
   for (const std::uint32_t number : wallets) {

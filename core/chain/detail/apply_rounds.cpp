@@ -60,6 +60,8 @@ Expected<void> BlockApplication::check_vectors(const CloseSection& close, std::s
         std::all_of(vector.payloads.begin(), vector.payloads.end(),
                     [&](const Bitmap& payloads) { return payloads.size() == vector.members.size(); });
     if (!fits) return denied("a vector has other rows or members than the round");
+    if (!may_withhold(before_, vector))
+      return denied("a vector says that a result is withheld which its voter was not drawn to check");
   }
   if (!committee_->is_quorum(units)) return denied("a close has vectors of too few units");
   return {};
@@ -124,7 +126,10 @@ void BlockApplication::apply_close(const CloseSection& close) {
   closed.contributions = close.contributions;
   closed.contributors = round_contributors(rules_, before_, *committee_, close);
   draft_->closed_ = std::move(closed);
-  if (rules_.has_holders()) OpenRowChanges(rules_, *draft_).open(before_, *committee_, close);
+  if (!rules_.has_holders()) return;
+  OpenRowChanges changes(rules_, *draft_);
+  changes.take_back_withheld(close);
+  changes.open(before_, *committee_, close);
 }
 
 void BlockApplication::count_contributions(const CloseSection& close) {

@@ -10,6 +10,31 @@ namespace {
 
 constexpr std::size_t least_vector_bytes = 4 + 32 + 64;
 
+void append_all_withheld(Bytes& bytes, const std::vector<Vector>& vectors) {
+  std::uint32_t count = 0;
+  for (const Vector& vector : vectors) count += vector.withheld.empty() ? 0 : 1;
+  if (count == 0) return;
+  append_le(bytes, count);
+  for (const Vector& vector : vectors) {
+    if (vector.withheld.empty()) continue;
+    append_le(bytes, vector.voter);
+    append_withheld(bytes, vector.withheld);
+  }
+}
+
+void read_all_withheld(ByteReader& in, std::vector<Vector>* vectors) {
+  if (!in.good() || in.at_end()) return;
+  const std::size_t count = in.count(4 + 4 + row_round_bytes, vectors->size());
+  if (count == 0) in.fail();
+  auto next = vectors->begin();
+  for (std::size_t i = 0; in.good() && i < count; ++i) {
+    const auto voter = in.number<std::uint32_t>();
+    next = std::find_if(next, vectors->end(), [voter](const Vector& one) { return one.voter == voter; });
+    if (next == vectors->end()) return in.fail();
+    next++->withheld = read_withheld(in);
+  }
+}
+
 std::vector<std::uint32_t> listed_by_any(const std::vector<Vector>& vectors) {
   std::vector<std::uint32_t> all, merged;
   for (const Vector& vector : vectors) {
@@ -72,6 +97,7 @@ Bytes encode_close(const CloseSection& close) {
     for (const Bitmap& payloads : vector.payloads) append_array(bytes, payloads.bytes());
     append_array(bytes, vector.signature);
   }
+  append_all_withheld(bytes, close.vectors);
   return bytes;
 }
 
@@ -95,6 +121,7 @@ Expected<CloseSection> decode_close(ByteSpan bytes, const Hash256& opening) {
     vector.round = close.round;
     close.vectors.push_back(std::move(vector));
   }
+  read_all_withheld(in, &close.vectors);
   if (!in.at_end() || listed.count() != all.size()) return corrupt("a round's close can't be read");
   return close;
 }

@@ -1,5 +1,6 @@
 // The close section of a block as bytes. Thousands of members are in hundreds of vectors, so their numbers are
-// written once and each vector as a bitmap over them.
+// written once and each vector as a bitmap over them. Results that voters say are withheld are rare: if there are any, they
+// come at the end.
 #pragma once
 
 #include "core/chain/block.h"

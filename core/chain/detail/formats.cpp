@@ -43,6 +43,20 @@ Bitmap read_bitmap(ByteReader& in, std::size_t bits) {
   return {};
 }
 
+void append_withheld(Bytes& bytes, const std::vector<RowRound>& withheld) {
+  if (withheld.empty()) return;
+  append_le(bytes, static_cast<std::uint32_t>(withheld.size()));
+  for (const RowRound& one : withheld) append_record(bytes, one.place());
+}
+
+std::vector<RowRound> read_withheld(ByteReader& in) {
+  if (!in.good() || in.at_end()) return {};
+  std::vector<RowRound> withheld(in.count(row_round_bytes, most_withheld));
+  for (RowRound& one : withheld) in.read(std::tie(one.row, one.round));
+  if (withheld.empty() || !is_ascending(withheld, &RowRound::place)) in.fail();
+  return withheld;
+}
+
 OptionalFlags read_optional_flags(ByteReader& in) {
   const auto flags = in.number<std::uint8_t>();
   if (flags > 3) in.fail();

@@ -64,4 +64,9 @@ std::vector<RowResult> read_results(ByteReader& in, std::size_t most);
 // As many bits as `bits` says.
 Bitmap read_bitmap(ByteReader& in, std::size_t bits);
 
+// At the end of a record: nothing, or a count u32 and the results, ascending.
+inline constexpr std::size_t row_round_bytes = 4 + 8;
+void append_withheld(Bytes& bytes, const std::vector<RowRound>& withheld);
+std::vector<RowRound> read_withheld(ByteReader& in);
+
 }  // namespace neuroshard::chain

@@ -75,31 +75,46 @@ void OpenRowChanges::note(const ResultSection& result) {
                 [&](const StrikeRecord& strike) { return strike.round + strike_rounds < result.round; });
 }
 
-void OpenRowChanges::take_back(const RowResult& result, std::uint64_t round) {
+void OpenRowChanges::take_back_withheld(const CloseSection& close) {
+  if (close.round < rounds_to_settle) return;
+  const std::uint64_t round = close.round - rounds_to_settle;
+  std::vector<std::uint32_t> rows;
+  for (const OpenRow& open : draft_.open_rows_)
+    if (open.round == round && open.result != Hash256{} &&
+        count_withheld(open, close.vectors) >= withheld_to_take_back)
+      rows.push_back(open.row);
+  for (const std::uint32_t row : rows) take_back(row, round);
+}
+
+void OpenRowChanges::take_back_wrong(const RowResult& result, std::uint64_t round) {
   const OpenRow* wrong = draft_.open_row(result.row, round);
-  if (wrong == nullptr || wrong->result != result_hash(result))
-    return;  // not certified, or taken back already
-  RowRecord& record = draft_.rows_[result.row];
-  record.anchor = wrong->before;
-  record.changed_round = wrong->before_round;
+  // Else it was not certified, or is taken back already.
+  if (wrong != nullptr && wrong->result == result_hash(result)) take_back(result.row, round);
+}
+
+void OpenRowChanges::take_back(std::uint32_t number, std::uint64_t round) {
+  const OpenRow& taken = *draft_.open_row(number, round);
+  RowRecord& record = draft_.rows_[number];
+  record.anchor = taken.before;
+  record.changed_round = taken.before_round;
   std::size_t norms = 0;
   for (OpenRow& open : draft_.open_rows_) {
-    if (open.row != result.row || open.round < round) continue;
+    if (open.row != number || open.round < round) continue;
     norms += open.norm_bits != 0 ? 1 : 0;
     open.result = {};
     open.norm_bits = 0;
   }
   forget_norms(record, norms);
-  // The round in progress began with the wrong anchor: nothing of it counts for the row.
+  // The round in progress began with that anchor: nothing of it counts for the row.
   const std::uint64_t in_progress = draft_.round_ + 1;
   if (draft_.closed_) {
     const std::vector<std::uint32_t> rows = rules_.rows_of(in_progress);
-    const auto at = std::lower_bound(rows.begin(), rows.end(), result.row) - rows.begin();
+    const auto at = std::lower_bound(rows.begin(), rows.end(), number) - rows.begin();
     draft_.closed_->contributors[static_cast<std::size_t>(at)].clear();
     return;
   }
   OpenRow none;
-  none.row = result.row;
+  none.row = number;
   none.round = in_progress;
   insert(std::move(none));
 }

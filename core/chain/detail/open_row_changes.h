@@ -20,13 +20,17 @@ class OpenRowChanges {
   void open(const Registry& before, const Committee& committee, const CloseSection& close);
   // The draft's rows have the result.
   void note(const ResultSection& result);
-  // A result of this round is wrong. If it was certified, the row returns to the anchor before it, and nothing that was
-  // made of it counts.
-  void take_back(const RowResult& result, std::uint64_t round);
+  // The round is closed in the draft, and open() comes after it: results of the second round before it that too many of their
+  // checkers say are withheld are taken back.
+  void take_back_withheld(const CloseSection& close);
+  // A result of this round is wrong. If it was certified, it is taken back.
+  void take_back_wrong(const RowResult& result, std::uint64_t round);
   // The wallet attested it. Returns the wallets that are expelled for it, ascending.
   std::vector<std::uint32_t> strike(std::uint32_t wallet, const AttestedRow& attested);
 
  private:
+  // The row returns to the anchor before the round's result, and nothing that was made of it counts.
+  void take_back(std::uint32_t row, std::uint64_t round);
   void insert(OpenRow row);
 
   const ChainRules& rules_;

@@ -2,6 +2,7 @@
 // that says the same as the vectors in full.
 #include <QtTest>
 
+#include "core/chain/detail/close_bytes.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/chain/samples.h"
 
@@ -44,6 +45,7 @@ class TestChainBlock : public QObject {
   void a_block_is_read_with_its_own_body_only();
   void the_root_covers_the_opening_block();
   void a_compact_close_says_the_same_as_its_vectors();
+  void a_close_says_what_is_withheld_at_its_end();
   void a_close_names_nobody_whom_no_vector_lists();
   void lists_ascend_and_are_bounded();
   void the_vectors_of_a_close_list_a_bounded_number();
@@ -142,6 +144,31 @@ void TestChainBlock::a_compact_close_says_the_same_as_its_vectors() {
   const auto elsewhere = decode_body(encode_body(body), samples::filled(51));
   QVERIFY(elsewhere.ok());
   QVERIFY(!vector_holds(elsewhere->close->vectors[0], key_of(1).public_key(), samples::network));
+}
+
+void TestChainBlock::a_close_says_what_is_withheld_at_its_end() {
+  BlockBody body;
+  body.close = samples::close_section();
+  const std::size_t without = encode_close(*body.close).size();
+  body.close->vectors[0].withheld = {{1, 4}, {1, 5}};
+  body.close->vectors[2].withheld = {{4, 5}};
+  const auto read = decode_body(encode_body(body), samples::opening);
+  QVERIFY(read.ok() && *read == body);
+  const Bytes section = encode_close(*body.close);
+  QCOMPARE(section.size(), without + 4 + 2 * (4 + 4) + 3 * (4 + 8));
+  for (std::size_t size = without + 1; size < section.size(); ++size)
+    QVERIFY(!decode_close(ByteSpan(section).first(size), samples::opening).ok());
+  // No count of nothing, no voter twice, none in another order, and none without a vector.
+  const std::size_t first = without + 4, second = first + 4 + 4 + 2 * (4 + 8);
+  const auto refused = [&](std::size_t at, std::uint8_t value) {
+    Bytes changed = section;
+    changed[at] = value;
+    return !decode_close(changed, samples::opening).ok();
+  };
+  QVERIFY(!refused(first, 2));  // voter 2 has a vector, too
+  QVERIFY(refused(without, 0) && refused(without, 1) && refused(without, 3));
+  QVERIFY(refused(first, 4) && refused(first, 3) && refused(second, 1));
+  QVERIFY(refused(first + 4, 0) && refused(first + 4, 1) && refused(first + 4 + 4, 9));
 }
 
 void TestChainBlock::a_close_names_nobody_whom_no_vector_lists() {

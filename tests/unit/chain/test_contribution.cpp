@@ -26,6 +26,7 @@ class TestChainContribution : public QObject {
   void bitmaps_have_no_unused_bits();
   void vectors_are_canonical();
   void the_members_of_a_vector_ascend_and_are_bounded();
+  void what_a_vector_says_is_withheld_ascends();
   void every_field_of_a_vector_is_signed();
 };
 
@@ -146,6 +147,41 @@ void TestChainContribution::the_members_of_a_vector_ascend_and_are_bounded() {
   QVERIFY(!decode_vector(wide, most_members, 2).ok());
 }
 
+void TestChainContribution::what_a_vector_says_is_withheld_ascends() {
+  const auto with = [](std::vector<RowRound> withheld) {
+    Vector vector = samples::vector(2, {1, 2, 3});
+    vector.withheld = std::move(withheld);
+    sign_vector(vector, key_of(2), samples::network);
+    return vector;
+  };
+  const auto decode = [](const Vector& vector) {
+    return decode_vector(encode_vector(vector), most_members, 2);
+  };
+  const Vector vector = with({{0, 5}, {1, 4}, {1, 5}});
+  QVERIFY(*decode(vector) == vector);
+  QVERIFY(vector_holds(vector, key_of(2).public_key(), samples::network));
+  for (const auto& wrong : {with({{1, 4}, {0, 5}}), with({{1, 5}, {1, 4}}), with({{1, 4}, {1, 4}})})
+    QVERIFY(!decode(wrong).ok());
+  // Without any the bytes end with the signature: no empty list, and nothing of one that is cut off.
+  const std::size_t end = encode_vector(with({})).size();
+  Bytes bytes = encode_vector(with({}));
+  for (int i = 0; i < 4; ++i) {
+    bytes.push_back(0);
+    QVERIFY(!decode_vector(bytes, most_members, 2).ok());
+  }
+  bytes = encode_vector(vector);
+  for (std::size_t size = end + 1; size < bytes.size(); ++size)
+    QVERIFY(!decode_vector(ByteSpan(bytes).first(size), most_members, 2).ok());
+  // Cut off altogether it is another vector, which nobody signed.
+  const auto cut = decode_vector(ByteSpan(bytes).first(end), most_members, 2);
+  QVERIFY(cut.ok() && !vector_holds(*cut, key_of(2).public_key(), samples::network));
+  std::vector<RowRound> many;
+  for (std::uint32_t row = 0; row <= most_withheld; ++row) many.push_back({row, 4});
+  QVERIFY(!decode(with(many)).ok());
+  many.pop_back();
+  QVERIFY(decode(with(many)).ok());
+}
+
 void TestChainContribution::every_field_of_a_vector_is_signed() {
   const Vector vector = samples::vector(2, {1, 2, 3});
   const auto holds_with = [&](auto change) {
@@ -160,6 +196,7 @@ void TestChainContribution::every_field_of_a_vector_is_signed() {
   QVERIFY(!holds_with([](Vector& v) { v.members[2] = 4; }));
   QVERIFY(!holds_with([](Vector& v) { v.contributions[0] ^= 1; }));
   QVERIFY(!holds_with([](Vector& v) { v.payloads[1].set(1); }));
+  QVERIFY(!holds_with([](Vector& v) { v.withheld = {{1, 5}}; }));
   QVERIFY(!vector_holds(vector, key_of(3).public_key(), samples::network));
   QVERIFY(!vector_holds(vector, key_of(2).public_key(), samples::filled(8)));
 }

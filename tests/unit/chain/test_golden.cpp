@@ -7,6 +7,7 @@
 
 #include "core/chain/attestation.h"
 #include "core/chain/beacon.h"
+#include "core/chain/detail/close_bytes.h"
 #include "core/chain/detail/formats.h"
 #include "core/crypto/hash.h"
 #include "tests/support/test_main.h"
@@ -128,6 +129,11 @@ void TestChainGolden::contributions_and_vectors() {
   compare("contributions_root", root_of(all_members));
   compare("vector_content", claim_of(vector(1, all_members, 9)).content);
   compare("vector_content_of_none", claim_of(vector(5, {})).content);
+  CloseSection close = *close_body().close;
+  close.vectors[1].withheld = {{1, 4}};
+  close.vectors[2].withheld = {{1, 4}, {1, 5}, {300, 4}};
+  compare("vector_content_withheld", claim_of(close.vectors[2]).content);
+  compare("close_withheld", encode_close(close));
 }
 
 void TestChainGolden::statements_and_evidence() {

@@ -2,6 +2,8 @@
 #include <QtTest>
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "tests/support/test_main.h"
 #include "tests/unit/chain/chain_fixture.h"
@@ -26,14 +28,23 @@ struct Holders {
       chain.set_rows(node, RowSet::of({static_cast<std::uint32_t>(node % 3)}));
     if (!chain.begin(all).ok()) qFatal("no genesis");
   }
-  bool close() {
+  using Change = std::function<void(Vector*)>;
+  // change: of each vector, which is signed after it.
+  BlockBody closing(const Change& change) const {
     std::vector<testing::Work> works;
     for (const std::size_t node : all)
       if (chain.member(node) != nullptr) works.push_back({node});
     BlockBody body;
     body.close = chain.close(works);
-    return chain.append(body).ok();
+    for (Vector& vector : body.close->vectors) {
+      if (!change) continue;
+      change(&vector);
+      sign_vector(vector, chain.key(chain.node_of(vector.voter)), chain.rules().network);
+    }
+    return body;
   }
+  bool close(const Change& change = nullptr) { return chain.append(closing(change)).ok(); }
+  std::string refusal_of_close(const Change& change) const { return chain.refusal(closing(change)); }
   bool end() {
     BlockBody body;
     body.result = chain.result();
@@ -66,6 +77,12 @@ struct Holders {
   std::vector<std::size_t> all;
 };
 
+Holders::Change withheld_by(const std::vector<std::uint32_t>& voters, RowRound what) {
+  return [voters, what](Vector* vector) {
+    if (std::find(voters.begin(), voters.end(), vector->voter) != voters.end()) vector->withheld = {what};
+  };
+}
+
 // A round that has a result, and its place.
 struct Past {
   std::uint64_t round;
@@ -94,10 +111,10 @@ class TestOpenRows : public QObject {
             open->result == Hash256{});
     QVERIFY(open->contributors != Hash256{} && open->most_tokens == 1000 && open->most_norm_bits == 0);
     // Checkers of other wallets than those that hold the row, each of its own.
-    QCOMPARE(open->checkers.size(), checkers_per_row);
+    QCOMPARE(open->checkers.size(), std::size_t{4});
     for (const std::uint32_t checker : open->checkers)
       QVERIFY(!holders.chain.registry().find(checker)->rows.has(0));
-    QCOMPARE(std::set<std::uint32_t>(open->checkers.begin(), open->checkers.end()).size(), checkers_per_row);
+    QCOMPARE(std::set<std::uint32_t>(open->checkers.begin(), open->checkers.end()).size(), std::size_t{4});
     const ResultSection result = holders.chain.result();
     QVERIFY(holders.end());
     QCOMPARE(holders.chain.registry().open_row(0, 1)->result, result_hash(result.rows[0]));
@@ -241,6 +258,79 @@ class TestOpenRows : public QObject {
     const Past old = made(later);
     for (std::uint64_t i = 0; i < rounds_to_settle; ++i) QVERIFY(later.round());
     QVERIFY(!later.refusal(later.accusation(0, old.round, old.opening, old.result.rows[0])).empty());
+  }
+
+  // Two close sections later the row returns, if enough of its checkers say so then.
+  void a_withheld_result_is_taken_back() {
+    for (std::size_t reports = 0; reports <= withheld_to_take_back; ++reports) {
+      Holders holders;
+      QVERIFY(holders.round());
+      const RowRecord before = holders.row(0);
+      const Past past = made(holders);
+      const std::vector<std::uint32_t> checkers = holders.chain.registry().open_row(0, past.round)->checkers;
+      QCOMPARE(checkers.size(), std::size_t{4});  // all wallets without the row
+      // Those of the next round call others, and change nothing.
+      QVERIFY(holders.close(withheld_by(checkers, {0, past.round})));
+      QVERIFY(holders.end());
+      QVERIFY(holders.row(0).anchor != before.anchor);
+      const Hash256 newest = holders.row(0).anchor;
+      const std::vector<std::uint32_t> some(checkers.end() - static_cast<std::ptrdiff_t>(reports),
+                                            checkers.end());
+      QVERIFY(holders.close(withheld_by(some, {0, past.round})));
+      const bool back = reports == withheld_to_take_back;
+      QCOMPARE(holders.row(0).anchor, back ? before.anchor : newest);
+      QCOMPARE(holders.row(0).norm_bits == before.norm_bits, back);
+      QCOMPARE(holders.chain.registry().closed()->contributors[0].empty(), back);
+      QVERIFY(!holders.chain.registry().closed()->contributors[1].empty());
+      QVERIFY(holders.chain.registry().strikes().empty());
+      QVERIFY(holders.end());
+      QCOMPARE(holders.row(0).anchor == before.anchor, back);
+      QCOMPARE(holders.chain.registry().members().size(), nodes);
+      QVERIFY(holders.round());
+      QVERIFY(holders.row(0).changed_round > past.round);
+      const auto read = Registry::decode(holders.chain.registry().encode());
+      QVERIFY(read.ok() && (*read)->root() == holders.chain.registry().root());
+    }
+  }
+
+  void only_checkers_say_that_a_result_is_withheld() {
+    Holders holders;
+    const Past past = made(holders);
+    const auto refusal = [&](std::size_t node, RowRound what) {
+      return holders.refusal_of_close(withheld_by({holders.chain.number(node)}, what));
+    };
+    QVERIFY(refusal(1, {0, past.round}).empty());
+    QVERIFY(!refusal(0, {0, past.round}).empty());  // holds the row
+    QVERIFY(!refusal(1, {1, past.round}).empty());
+    QVERIFY(!refusal(1, {0, past.round + 1}).empty());  // in progress
+    QVERIFY(!refusal(1, {0, past.round + 7}).empty());
+    QVERIFY(!refusal(1, {7, past.round}).empty());
+    for (std::uint64_t i = 0; i < rounds_to_settle; ++i) QVERIFY(holders.round());
+    QVERIFY(!refusal(1, {0, past.round}).empty());  // settled
+  }
+
+  void of_many_wallets_six_are_drawn() {
+    ChainFixture chain(holder_rules());
+    const auto all = chain.add_nodes(24);
+    for (const std::size_t node : all)
+      chain.set_rows(node, RowSet::of({static_cast<std::uint32_t>(node % 3)}));
+    QVERIFY(chain.begin(all).ok());
+    std::set<std::vector<std::uint32_t>> drawn;
+    for (int round = 0; round < 4; ++round) {
+      BlockBody body;
+      std::vector<testing::Work> works;
+      for (const std::size_t node : all) works.push_back({node});
+      body.close = chain.close(works);
+      QVERIFY(chain.append(body).ok());
+      const OpenRow* open = chain.registry().open_row(0, chain.registry().round() + 1);
+      QVERIFY(open != nullptr);
+      QCOMPARE(std::set<std::uint32_t>(open->checkers.begin(), open->checkers.end()).size(), most_checkers);
+      drawn.insert(open->checkers);
+      body = {};
+      body.result = chain.result();
+      QVERIFY(chain.append(body).ok());
+    }
+    QCOMPARE(drawn.size(), std::size_t{4});
   }
 
   void a_carried_result_is_no_false_one() {
