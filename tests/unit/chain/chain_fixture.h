@@ -272,7 +272,9 @@ class ChainFixture : public FixtureNodes {
   }
 
   // ---- Blocks
-  BlockBody genesis_body(const std::vector<std::size_t>& founders) const {
+  // anchors: of the first rows; others are made up.
+  BlockBody genesis_body(const std::vector<std::size_t>& founders,
+                         const std::vector<Hash256>& anchors = {}) const {
     BlockBody body;
     body.genesis.emplace();
     for (const std::size_t node : founders)
@@ -283,11 +285,12 @@ class ChainFixture : public FixtureNodes {
       body.genesis->anchors.emplace_back();
       body.genesis->anchors.back().fill(static_cast<std::uint8_t>(200 + row % 50));
     }
+    std::copy(anchors.begin(), anchors.end(), body.genesis->anchors.begin());
     return body;
   }
   // Error: what does not hold.
-  Expected<void> begin(const std::vector<std::size_t>& founders) {
-    const BlockBody body = genesis_body(founders);
+  Expected<void> begin(const std::vector<std::size_t>& founders, const std::vector<Hash256>& anchors = {}) {
+    const BlockBody body = genesis_body(founders, anchors);
     NS_ASSIGN_OR_RETURN(const Proposed proposed, apply_genesis(rules_, begin_ms, body, *checks_));
     const BlockPtr block = make_block(proposed.header, body, {}, rules_.network);
     NS_ASSIGN_OR_RETURN(registry_, genesis_registry(rules_, *block, *checks_));
