@@ -88,7 +88,8 @@ struct ChecksBench {
     network.close_empty();
     AttestationBook none(network.chain.rules(), checks);
     for (const auto& node : checkers) {
-      node->checks.on_close(open, round, vectors);
+      node->checks.on_close(round);
+      node->checks.call(open, round, vectors);
       node->checks.look(network.tip(), none, contributions);
     }
   }
