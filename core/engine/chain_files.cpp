@@ -15,9 +15,11 @@ constexpr std::size_t states_waiting = 3;  // of a row
 
 }  // namespace
 
-ChainFiles::ChainFiles(storage::FileEnv& files, std::string folder, Logger& logger, Executor& node)
+ChainFiles::ChainFiles(storage::FileEnv& files, std::string folder, std::size_t earlier, Logger& logger,
+                       Executor& node)
     : files_(files),
       folder_(std::move(folder)),
+      earlier_(earlier),
       logger_(logger),
       node_(std::make_shared<net::Mailbox>(node)),
       disk_(make_thread_executor("ns-chain-disk", writes_under_way)) {}
@@ -28,9 +30,9 @@ ChainFiles::~ChainFiles() {
 }
 
 Expected<std::unique_ptr<ChainFiles>> ChainFiles::open(storage::FileEnv& files, std::string folder,
-                                                       Logger& logger, Executor& node) {
+                                                       std::size_t earlier, Logger& logger, Executor& node) {
   NS_RETURN_IF_ERROR(files.create_directories(folder));
-  std::unique_ptr<ChainFiles> all(new ChainFiles(files, std::move(folder), logger, node));
+  std::unique_ptr<ChainFiles> all(new ChainFiles(files, std::move(folder), earlier, logger, node));
   NS_ASSIGN_OR_RETURN(all->log_, BlockLog::open(files, all->folder_ + "/blocks", logger));
   all->first_ = all->log_->first();
   all->count_ = all->log_->count();
@@ -47,8 +49,8 @@ std::string ChainFiles::path(Record record) const {
   return folder_ + "/snapshot";
 }
 
-std::string ChainFiles::row_path(std::uint32_t row) const {
-  return fmt::format("{}/row-{}", folder_, row);
+std::string ChainFiles::row_path(std::uint32_t row, std::size_t age) const {
+  return age == 0 ? fmt::format("{}/row-{}", folder_, row) : fmt::format("{}/row-{}.{}", folder_, row, age);
 }
 
 void ChainFiles::tell(Done done, Expected<void> result) {
@@ -161,8 +163,9 @@ void ChainFiles::drop_last(Done done) {
 
 // ---- Rows
 
-Expected<StateFile> ChainFiles::load_row(std::uint32_t row, std::uint64_t values, std::uint64_t bias) {
-  return read_state_file(files_, row_path(row), values, bias);
+Expected<StateFile> ChainFiles::load_row(std::uint32_t row, std::size_t age, std::uint64_t values,
+                                         std::uint64_t bias) {
+  return read_state_file(files_, row_path(row, age), values, bias);
 }
 
 void ChainFiles::save_row(std::uint32_t row, std::uint64_t round, rounds::Anchor state) {
@@ -193,7 +196,19 @@ Expected<void> ChainFiles::write_row(std::uint32_t row) {
     file = std::move(waiting.front());
     waiting.pop_front();
   }
-  NS_RETURN_IF_ERROR(write_state_file(files_, row_path(row), file));
+  const std::string newest = row_path(row, 0);
+  if (earlier_ == 0) {
+    NS_RETURN_IF_ERROR(write_state_file(files_, newest, file));
+    return files_.sync_directory(folder_);
+  }
+  // Whole before the others move on: a disk that stays full takes none of them away. After a crash in between the newest
+  // state may be missing, and no block on the disk names it.
+  const std::string fresh = newest + ".0";
+  NS_RETURN_IF_ERROR(write_state_file(files_, fresh, file));
+  for (std::size_t age = earlier_; age > 0; --age)
+    if (const std::string newer = row_path(row, age - 1); files_.exists(newer))
+      NS_RETURN_IF_ERROR(files_.rename(newer, row_path(row, age)));
+  NS_RETURN_IF_ERROR(files_.rename(fresh, newest));
   return files_.sync_directory(folder_);
 }
 

@@ -1,6 +1,6 @@
 // The files of a node of the chain in D/chain/: the log of blocks (block_log.h), the records `votes`, `local`,
 // `evidence` and `snapshot`, each replaced as a whole, and `row-N`, the outer state of a row's newest anchor
-// (state_file.h).
+// (state_file.h). Where rows can be taken back, `row-N.1` is the state before it, and so on.
 //
 // All writes happen in order on one disk thread. A block waits until release(), until votes are saved, or
 // until `most_held` wait: so the states that a block names are on the disk before it, and a block before any
@@ -29,9 +29,9 @@ namespace neuroshard::engine {
 
 class ChainFiles final : public chain::ChainStore {
  public:
-  // folder: created if missing. All outlive the object.
+  // folder: created if missing. earlier: so many states of a row stay besides the newest. All outlive the object.
   static Expected<std::unique_ptr<ChainFiles>> open(storage::FileEnv& files, std::string folder,
-                                                    Logger& logger, Executor& node);
+                                                    std::size_t earlier, Logger& logger, Executor& node);
   ~ChainFiles() override;
 
   // ---- ChainStore
@@ -48,7 +48,9 @@ class ChainFiles final : public chain::ChainStore {
   // The states that the blocks so far name were given to save_row(), or this node does not compute them.
   void release();
   // Before the node starts, on any thread.  NotFound, Corrupt: as read_state_file().
-  Expected<StateFile> load_row(std::uint32_t row, std::uint64_t values, std::uint64_t bias);
+  // age: 0 = the newest state, 1 = the one before it.
+  Expected<StateFile> load_row(std::uint32_t row, std::size_t age, std::uint64_t values, std::uint64_t bias);
+  std::size_t earlier() const { return earlier_; }
   // When more than two states of a row wait for a slow disk, the newest takes the place of the one before it.
   void save_row(std::uint32_t row, std::uint64_t round, rounds::Anchor state);
 
@@ -59,9 +61,10 @@ class ChainFiles final : public chain::ChainStore {
     chain::BlockBytes bytes;
     Done done;
   };
-  ChainFiles(storage::FileEnv& files, std::string folder, Logger& logger, Executor& node);
+  ChainFiles(storage::FileEnv& files, std::string folder, std::size_t earlier, Logger& logger,
+             Executor& node);
   std::string path(Record record) const;
-  std::string row_path(std::uint32_t row) const;
+  std::string row_path(std::uint32_t row, std::size_t age) const;
   void on_disk(std::function<Expected<void>()> write, Done done);
   void tell(Done done, Expected<void> result);
   void written(const Block& block);
@@ -71,6 +74,7 @@ class ChainFiles final : public chain::ChainStore {
 
   storage::FileEnv& files_;
   const std::string folder_;
+  const std::size_t earlier_;
   Logger& logger_;
   const std::shared_ptr<net::Mailbox> node_;  // votes wait for the callback, so it must arrive
   // The node's executor.

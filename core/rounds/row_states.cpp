@@ -43,7 +43,7 @@ outer::AnchorIdentity RowStates::identity(std::uint32_t row, std::uint64_t round
 }
 
 void RowStates::offer(std::uint32_t row, std::uint64_t round, Anchor state) {
-  rows_[row].offered.emplace(round, std::move(state));
+  rows_[row].offered.insert_or_assign(round, std::move(state));
 }
 
 bool RowStates::holds_all(const chain::Registry& registry) const {
@@ -76,7 +76,10 @@ void RowStates::settle(std::uint32_t row, const chain::RowRecord& wanted,
   if (own.settling == wanted.anchor) return;  // being fetched
   // The payloads are here: the own result comes sooner than the anchor, which is larger.
   if (computes(row)) return;
-  if (own.offered && own.offered->first == wanted.changed_round) return check_offered(row, wanted);
+  std::erase_if(own.offered, [&](const auto& each) {  // settled: their files go
+    return each.first + chain::rounds_to_settle < wanted.changed_round;
+  });
+  if (own.offered.count(wanted.changed_round) != 0) return check_offered(row, wanted);
   if (services_.clock.monotonic_now() >= own.next_fetch) fetch(row, wanted, sources);
 }
 
@@ -96,7 +99,7 @@ void RowStates::check_offered(std::uint32_t row, const chain::RowRecord& wanted)
   const auto checked =
       std::make_shared<StepPtr>();  // the other thread's until the end; null: it can't be read
   services_.work.run(
-      [checked, state = std::exchange(own.offered, std::nullopt)->second,
+      [checked, state = own.offered.extract(wanted.changed_round).mapped(),
        identity = identity(row, wanted.changed_round)] {
         if (auto hashed = hashed_state(identity, state); hashed.ok()) *checked = std::move(*hashed);
       },

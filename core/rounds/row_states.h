@@ -59,7 +59,7 @@ class RowStates {
   ProofRow proof_row(std::uint32_t row, std::uint64_t round) const {
     return {identity(row, round), shapes_[row].values, bias_values_};
   }
-  // From this node's disk, or the initial weights: believed once it has the anchor's hash.
+  // From this node's disk, or the initial weights: believed once it has the anchor's hash. One of each round.
   void offer(std::uint32_t row, std::uint64_t round, Anchor state);
   // Brings a row to the anchor of the registry: by a step that was computed, by what was offered, or from
   // these peers. Calls `held` later or at once.
@@ -94,10 +94,10 @@ class RowStates {
     std::vector<Computed> waiting;
   };
   struct Row {
-    StepPtr held = std::make_shared<const StepResult>();      // without a state: none yet
-    std::deque<StepPtr> earlier;                              // newest first
-    std::optional<std::pair<std::uint64_t, Anchor>> offered;  // and its round
-    Hash256 settling{};                                       // the anchor that is checked or fetched
+    StepPtr held = std::make_shared<const StepResult>();  // without a state: none yet
+    std::deque<StepPtr> earlier;                          // newest first
+    std::map<std::uint64_t, Anchor> offered;              // by round
+    Hash256 settling{};                                   // the anchor that is checked or fetched
     MonotonicTime next_fetch{};
     RoundFetcher::Ticket fetching;
     std::map<Hash256, std::shared_ptr<Computing>> computing;  // by inputs

@@ -28,6 +28,19 @@ Expected<Hash256> first_hash(const BeginningSources& from, const outer::AnchorId
   return rounds::hash_of(identity, *first);
 }
 
+std::vector<engine::StateFile> kept_states(const BeginningSources& from, std::uint32_t row,
+                                           std::vector<std::string>* notes) {
+  std::vector<engine::StateFile> states;
+  for (std::size_t age = 0; age <= from.files.earlier(); ++age) {
+    auto state = from.files.load_row(row, age, from.fragments[row].count, 0);
+    if (state.ok())
+      states.push_back(std::move(*state));
+    else if (state.error().code != ErrorCode::NotFound)
+      notes->push_back(state.error().describe());
+  }
+  return states;
+}
+
 }  // namespace
 
 ChainBeginning read_beginning(const BeginningSources& from, std::vector<rounds::Anchor> first) {
@@ -35,10 +48,7 @@ ChainBeginning read_beginning(const BeginningSources& from, std::vector<rounds::
   beginning.first = std::move(first);
   beginning.first.resize(from.fragments.size());
   for (std::uint32_t row = 0; row < from.fragments.size(); ++row) {
-    auto kept = from.files.load_row(row, from.fragments[row].count, 0);
-    if (!kept.ok() && kept.error().code != ErrorCode::NotFound)
-      beginning.notes.push_back(kept.error().describe());
-    beginning.kept.push_back(kept.ok() ? std::optional(std::move(*kept)) : std::nullopt);
+    beginning.kept.push_back(kept_states(from, row, &beginning.notes));
     offer_former(from, row, &beginning);
     const auto identity = rounds::anchor_identity(from.network, from.rules, row, 0);
     beginning.hashes.emplace_back();

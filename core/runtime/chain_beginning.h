@@ -16,7 +16,7 @@ namespace neuroshard::runtime {
 struct ChainBeginning {
   // By row; null: the model is made again later, or this node does not hold the row.
   std::vector<rounds::Anchor> first;
-  std::vector<std::optional<engine::StateFile>> kept;  // by row
+  std::vector<std::vector<engine::StateFile>> kept;    // by row, the newest state first
   std::vector<Hash256> hashes;                         // of each row's first state; zeros: not known
   std::vector<std::string> notes;                      // for the log
 };

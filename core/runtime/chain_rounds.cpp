@@ -245,8 +245,9 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
 Expected<void> ChainRounds::open_files() {
   if (!trust_.ok()) return trust_.error();
   const std::string folder = directory_ + "/chain";
-  NS_ASSIGN_OR_RETURN(files_,
-                      engine::ChainFiles::open(services_.files, folder, services_.logger, host_.executor()));
+  const std::size_t earlier = config::model_parts(consensus_).empty() ? 0 : chain::rounds_to_settle;
+  NS_ASSIGN_OR_RETURN(
+      files_, engine::ChainFiles::open(services_.files, folder, earlier, services_.logger, host_.executor()));
   NS_ASSIGN_OR_RETURN(own_files_, engine::RoundFiles::open(services_.files, folder + "/own", services_.logger,
                                                            host_.executor()));
   return {};
@@ -314,9 +315,9 @@ void ChainRounds::begin(ChainBeginning& beginning) {
   training_->attach(*node_);
   for (std::uint32_t row = 0; row < fragments_.size(); ++row) {
     if (!facts.rows.has(row)) continue;
-    if (auto& kept = beginning.kept[row]; kept && files_->block_count() > 0) {
-      kept_[row] = kept->round;
-      training_->offer(row, kept->round, std::move(kept->state));
+    if (auto& kept = beginning.kept[row]; !kept.empty() && files_->block_count() > 0) {
+      kept_[row] = kept.front().round;
+      for (engine::StateFile& state : kept) training_->offer(row, state.round, std::move(state.state));
     } else if (beginning.first[row]) {
       training_->offer(row, 0, beginning.first[row]);
     }

@@ -53,7 +53,7 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
     host.address = network_.add(host.id, endpoint_of_node(i), Nat::None, nullptr);
     network_.set_online(host.address, false);
     for (std::uint32_t row = 0; row < initial_.size(); ++row)
-      if (host.rows.has(row)) host.disk.anchors[row] = {0, initial_[row]};
+      if (host.rows.has(row)) host.disk.anchors[row] = {{0, initial_[row]}};
     host.step_time = options_.trainer.step_time;
   }
   if (options_.open_start) return;

@@ -45,7 +45,8 @@ struct ChainDisk {
   std::vector<std::shared_ptr<const Bytes>> blocks;
   std::map<rounds::RoundStore::Record, ByteSourcePtr> rounds;
   std::map<rounds::RoundStore::Record, int> failing;  // of the next writes of a record, so many fail
-  std::map<std::uint32_t, std::pair<std::uint64_t, rounds::Anchor>> anchors;  // by row: round, anchor
+  // By row, newest first: round and anchor. Where rows can be taken back, all that a row can return to.
+  std::map<std::uint32_t, std::deque<std::pair<std::uint64_t, rounds::Anchor>>> anchors;
 };
 
 struct ChainWorldOptions {

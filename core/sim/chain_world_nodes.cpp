@@ -309,7 +309,8 @@ void ChainWorld::start(std::size_t node) {
                            host.counted, &cache_, *host.watched, logger_},
       std::move(chain), host.id, seed);
   host.training->attach(*host.chain);
-  for (const auto& [row, known] : host.disk.anchors) host.training->offer(row, known.first, known.second);
+  for (const auto& [row, kept] : host.disk.anchors)
+    for (const auto& [round, anchor] : kept) host.training->offer(row, round, anchor);
   network_.set_handler(host.address, [this, node](const net::Caller& from, net::Method method,
                                                   ByteSpan request, const net::Respond& respond) {
     on_call(node, from, method, request, respond);

@@ -13,7 +13,10 @@ bool ChainWorld::is_honest(const chain::Registry& registry, std::uint32_t member
 void ChainWorld::saw_anchor(std::size_t node, std::uint64_t round, std::uint32_t row,
                             const rounds::Anchor& anchor) {
   Host& own = *hosts_[node];
-  own.disk.anchors[row] = {round, anchor};
+  auto& kept = own.disk.anchors[row];
+  kept.emplace_front(round, anchor);
+  const std::size_t earlier = options_.chain.rules.has_holders() ? chain::rounds_to_settle : 0;
+  kept.resize(std::min(kept.size(), earlier + 1));
   if (!own.honest) return;
   const Hash256& hash = own.training->states().hash(row);
   const auto first =

@@ -1,6 +1,7 @@
 // The files of a node of the chain: what was written comes back, a torn tail is cut off, blocks keep their
 // order behind the states that they name, and an old log stays.
 #include <QtTest>
+#include <set>
 
 #include "core/engine/chain_files.h"
 #include "tests/support/fault_file_env.h"
@@ -33,8 +34,8 @@ struct ChainBench {
   FaultFileEnv files{disk};
   NullLogger logger;
   PumpExecutor node;
-  std::unique_ptr<ChainFiles> open() {
-    return std::move(ChainFiles::open(files, folder, logger, node).value());
+  std::unique_ptr<ChainFiles> open(std::size_t earlier = 0) {
+    return std::move(ChainFiles::open(files, folder, earlier, logger, node).value());
   }
   std::unique_ptr<BlockLog> log() {
     return std::move(BlockLog::open(files, folder + "/blocks", logger).value());
@@ -87,10 +88,67 @@ class TestChainFiles : public QObject {
     files->save_row(0, 7, state_of_row(2));
     files->release();
     QVERIFY(b.node.run_until([&] { return written == 1; }));
-    const auto state = files->load_row(0, 100, 0);
+    const auto state = files->load_row(0, 0, 100, 0);
     QVERIFY(state.ok() && state->round == 7 && test::weights_of(state->state)[99] == 2.0f);
-    QVERIFY(files->load_row(1, 100, 0).error().code == ErrorCode::NotFound);
-    QVERIFY(files->load_row(0, 101, 0).error().code == ErrorCode::Corrupt);
+    QVERIFY(files->load_row(1, 0, 100, 0).error().code == ErrorCode::NotFound);
+    QVERIFY(files->load_row(0, 0, 101, 0).error().code == ErrorCode::Corrupt);
+  }
+
+  void earlier_states_of_a_row_stay() {
+    ChainBench b;
+    const auto round_of = [&](std::size_t age) -> std::uint64_t {
+      const auto state = b.open(2)->load_row(0, age, 100, 0);
+      if (!state.ok()) return 0;
+      const float expected = static_cast<float>(state->round);
+      return test::weights_of(state->state)[0] == expected ? state->round : 999;
+    };
+    for (std::uint64_t round = 1; round <= 4; ++round) {
+      b.open(2)->save_row(0, round, state_of_row(static_cast<float>(round)));  // written when it is closed
+      for (std::uint64_t age = 0; age <= 3; ++age)
+        QCOMPARE(round_of(age), age <= 2 && age < round ? round - age : 0);
+    }
+  }
+
+  // The blocks on the disk name the state before the one that is being written, or one that a result can be taken back to.
+  void a_cut_or_a_full_disk_takes_no_earlier_state() {
+    const auto save = [](storage::FileEnv& files, std::uint64_t round) {
+      NullLogger logger;
+      PumpExecutor node;
+      auto opened = ChainFiles::open(files, folder, 2, logger, node);
+      if (opened.ok()) (*opened)->save_row(0, round, state_of_row(static_cast<float>(round)));
+    };
+    const auto rounds_of = [](storage::FileEnv& files) {
+      NullLogger logger;
+      PumpExecutor node;
+      const auto opened = std::move(ChainFiles::open(files, folder, 2, logger, node).value());
+      std::set<std::uint64_t> rounds;
+      for (std::size_t age = 0; age <= 2; ++age)
+        if (const auto state = opened->load_row(0, age, 100, 0); state.ok()) rounds.insert(state->round);
+      return rounds;
+    };
+    for (const PowerCut kind :
+         {PowerCut::OnlySynced, PowerCut::NamesWithoutData, PowerCut::TornData, PowerCut::Everything}) {
+      for (std::uint64_t stop = 0;; ++stop) {
+        MemoryFileEnv disk;
+        for (const std::uint64_t round : {1, 2, 3}) save(disk, round);
+        QVERIFY(disk.sync_directory("/d").ok() && disk.sync_directory("/").ok());
+        Faults off;
+        off.stop_at = stop;
+        FaultFileEnv faults(disk, off);
+        save(faults, 4);
+        disk.power_cut(kind);
+        const std::set<std::uint64_t> rounds = rounds_of(disk);
+        QVERIFY2(rounds.count(3) == 1 && rounds.count(2) == 1, qPrintable(QString::number(stop)));
+        if (stop < faults.changes()) continue;
+        QVERIFY((rounds == std::set<std::uint64_t>{2, 3, 4}));
+        break;
+      }
+    }
+    MemoryFileEnv disk;
+    for (const std::uint64_t round : {1, 2, 3}) save(disk, round);
+    disk.set_capacity(disk.used_bytes() + 100);
+    for (const std::uint64_t round : {4, 5, 6, 7}) save(disk, round);
+    QVERIFY((rounds_of(disk) == std::set<std::uint64_t>{1, 2, 3}));
   }
 
   void a_new_log_keeps_the_old_one() {
