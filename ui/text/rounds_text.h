@@ -19,7 +19,7 @@ class RoundsWords {
   static QString caution(const node::RoundsView& rounds);
   // This node's part of the model and the pipeline through it. Empty: it holds the whole model.
   static QString part(const node::RoundsView& rounds);
-  // What this node found when it checked results of other parts, and which of them nobody checks.
+  // The results of this node's checks of other parts, and the parts that nobody checks.
   static QStringList checks(const node::PartView& part);
   // The nodes that this node's text passes, one a line, each with its times where they are known. Empty: there is no path.
   static QString path(const node::Snapshot& snapshot);

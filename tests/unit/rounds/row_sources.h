@@ -150,7 +150,7 @@ class WorldWork final : public rounds::RoundWork {
   sim::World& world_;
 };
 
-// What a node has besides: each of a test's nodes has one of its own.
+// The other parts of a node: each of a test's nodes has its own.
 struct RowNode {
   RowNode(sim::World& world, const Round& round)
       : sources(world, round),

@@ -42,7 +42,7 @@ struct AccusationsBench {
     node.sources.add_proof(proof);
     return network.accusation(holder, *wrong, proof);
   }
-  // Of the honest result. Peers give the proof, which has its form and proves nothing.
+  // Of the honest result. Peers give the proof; it has the right form, and finds nothing wrong.
   Evidence false_evidence(std::uint64_t chunk, std::size_t holder = 0) {
     const Bytes proof = encode_row_proof(network.round->proof(chunk, *network.round->step));
     node.sources.add_proof(proof);
@@ -213,7 +213,7 @@ class TestAccusations : public QObject {
     QCOMPARE(bench.take(other_peer, useless), Verdict::Inadmissible);
     QCOMPARE(bench.examine(useless), Finding::Wrong);
     QCOMPARE(bench.asked(), asked);
-    // Who repeats it gave no proof, and is listened to.
+    // A peer that repeats it gave no proof, and its evidence is taken.
     QCOMPARE(bench.take(other_peer, right), Verdict::Taken);
     bench.run();
     QCOMPARE(bench.proven.size(), std::size_t{1});
@@ -284,9 +284,9 @@ class TestAccusations : public QObject {
     bench.run();
     QCOMPARE(bench.examine(useless), Finding::Wrong);
     QVERIFY(bench.proven.empty());
-    // Whoever gave the proof on request accused nobody.
+    // The nodes that gave the proof on request accused nobody.
     QCOMPARE(bench.take(one_peer, bench.right_evidence(0)), Verdict::Taken);
-    // What no block can have needs no proof.
+    // No block can have this evidence, so no proof is asked for.
     const std::size_t asked = bench.asked();
     QCOMPARE(bench.examine(with_proof(useless, 1, max_proof_bytes + 1)), Finding::Wrong);
     Evidence unknown = bench.right_evidence(2);
@@ -341,7 +341,7 @@ class TestAccusations : public QObject {
       QCOMPARE(bench.proven.size(), std::size_t{1});
       QCOMPARE(bench.take(other_peer, under_way), Verdict::Taken);
       if (told) bench.accusations.on_block(other.opening);
-      // Before it is told and after: nothing of it counts there.
+      // Before the node is told of the other history, and after.
       const std::size_t asked = bench.asked();
       QCOMPARE(bench.accusations.take(one_peer, failed, other.opening),
                told ? Verdict::Inadmissible : Verdict::Past);

@@ -1,5 +1,5 @@
-// What people read of a block: rows that are carried or taken back, results that were proven wrong, members that signed two
-// things.
+// Messages for people about a block: rows that are carried or taken back, results that were proven wrong, members that
+// signed two things.
 #include <QtTest>
 
 #include "core/runtime/block_notices.h"
