@@ -16,9 +16,9 @@ namespace neuroshard::runtime {
 struct ChainBeginning {
   // By row; null: the model is made again later, or this node does not hold the row.
   std::vector<rounds::Anchor> first;
-  std::vector<std::vector<engine::StateFile>> kept;    // by row, the newest state first
-  std::vector<Hash256> hashes;                         // of each row's first state; zeros: not known
-  std::vector<std::string> notes;                      // for the log
+  std::vector<std::vector<engine::StateFile>> kept;  // by row, the newest state first
+  std::vector<Hash256> hashes;                       // of each row's first state; zeros: not known
+  std::vector<std::string> notes;                    // for the log
 };
 
 struct BeginningSources {

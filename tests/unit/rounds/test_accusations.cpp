@@ -341,7 +341,7 @@ class TestAccusations : public QObject {
       QCOMPARE(bench.proven.size(), std::size_t{1});
       QCOMPARE(bench.take(other_peer, under_way), Verdict::Taken);
       if (told) bench.accusations.on_block(other.opening);
-      // Before the node is told of the other history, and after.
+      // Before the other history is known, and after.
       const std::size_t asked = bench.asked();
       QCOMPARE(bench.accusations.take(one_peer, failed, other.opening),
                told ? Verdict::Inadmissible : Verdict::Past);
