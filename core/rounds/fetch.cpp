@@ -279,6 +279,10 @@ void RoundFetcher::got(const std::shared_ptr<Task>& task, const Asked& asked, Ex
   const bool late = task->here[piece];  // another source was quicker
   const std::optional<ByteSpan> bytes = piece_of(*task, piece, answer);
   judge(*task, source, asked.at, bytes.has_value(), answer.ok() ? ErrorCode::Corrupt : answer.error().code);
+  if (!bytes && answer.ok()) {
+    source.failures = options_.failures_per_source;
+    if (wrong_) wrong_(source.id, task->request);
+  }
   if (!bytes && !late && task->asked[piece] == 0) task->missing.push_back(piece);
   if (bytes && !late) {
     if (const auto written = task->item->write_at(task->places[piece].first, *bytes); !written.ok())

@@ -43,6 +43,9 @@ class RoundFetcher {
   RoundFetcher(net::PeerCaller& caller, chain::Peers& peers, Executor& executor, const Clock& clock,
                Spool& spool, FetchOptions options);
   ~RoundFetcher();
+  // Told of each source whose piece is not what its hash says; it is not asked again in that fetch.
+  using WrongBytes = std::function<void(const net::NodeId& source, const PieceRequest& request)>;
+  void on_wrong_bytes(WrongBytes wrong) { wrong_ = std::move(wrong); }
 
   // Anything but an anchor. `bytes`: the expected length; nothing else is accepted. `holds` checks the whole. Unavailable: no source
   // gave it. Other errors: those of the spool, before anything is asked for or later.
@@ -99,6 +102,7 @@ class RoundFetcher {
   const Clock& clock_;
   Spool& spool_;
   const FetchOptions options_;
+  WrongBytes wrong_;
   bool other_identity_ = false;
   std::uint64_t bytes_received_ = 0, calls_ = 0;
   std::map<std::uint64_t, std::unique_ptr<TimerHandle>> widenings_;  // by call

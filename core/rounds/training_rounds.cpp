@@ -120,7 +120,13 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       own_({services_.key, services_.learners, services_.store, services_.logger, services_.batches,
             options_.rows},
            options_.chain, options_.inner_steps, options_.sync),
-      admission_(services_.room, services_.logger) {}
+      admission_(services_.room, services_.logger) {
+  fetcher_.on_wrong_bytes([this](const net::NodeId& source, const PieceRequest& request) {
+    services_.logger.warning(
+        "rounds", fmt::format("{}… sent wrong bytes of row {}, so this node takes them from other members",
+                              to_hex(source).substr(0, 12), request.row));
+  });
+}
 
 TrainingRounds::~TrainingRounds() = default;
 

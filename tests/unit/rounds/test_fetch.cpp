@@ -260,13 +260,20 @@ class TestFetch : public QObject {
     QVERIFY(alone.failed());
   }
 
-  void too_short_a_piece_counts_as_a_refusal() {
+  void a_source_of_wrong_bytes_is_named_and_not_asked_again() {
     Fixture f({first, second});
+    std::vector<net::NodeId> named;
+    f.fetcher.on_wrong_bytes(
+        [&named](const net::NodeId& source, const PieceRequest&) { named.push_back(source); });
     const Bytes less = content(0);
+    const int at_once = f.calls.asked[first];
     while (f.calls.asked[second] == 0)
       f.calls.take().done(encode_piece_answer(size, ByteSpan(less.data(), 99)));
+    QCOMPARE(f.calls.asked[first], at_once);
+    QVERIFY(named == std::vector<net::NodeId>(static_cast<std::size_t>(at_once), first));
     f.calls.give_all(f.wanted);
     QVERIFY(f.has_it());
+    QCOMPARE(named.size(), static_cast<std::size_t>(at_once));
   }
 
   // Seven that fetch from a line of 10 Mbit/s: each piece takes longer than a quiet line would need, and a
