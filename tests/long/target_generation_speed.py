@@ -138,26 +138,37 @@ def step_seconds(node, stop, found):
             found[last["step"]] = BATCH_TOKENS / last["tokens_per_s"]
 
 
+def seconds_of(call):
+    began = time.monotonic()
+    call()
+    return time.monotonic() - began
+
+
 def share_of(run, directory, profile, share):
     """Shares of the time of text and training, from what each says that it worked."""
     node = Node(directory, profile, share)
     try:
         node.wait_for_steps((node.training().get("step") or 0) + 3)
-        stop, steps, text = threading.Event(), {}, 0.0
+        # A command takes so long before it asks, and after its answer. Then no text waits, and the training has all of the time.
+        around = statistics.median(seconds_of(lambda: node.ask("status")) for _ in range(9))
+        stop, steps, text, waiting = threading.Event(), {}, 0.0, 0.0
         watcher = threading.Thread(target=step_seconds, args=(node, stop, steps))
         watcher.start()
         first, began = node.training()["step"], time.monotonic()
         while time.monotonic() - began < SHARE_SECONDS:
+            asked = time.monotonic()
             answer = node.ask("generate", "--prompt", "The", "--max-tokens", "4000", "--logit-bias", "2", "-100")
             if not answer:
                 raise Broken("the node generates no text")
+            waiting += time.monotonic() - asked - around
             text += answer["tokens"] / answer["tokens_per_s"]
         wall, done = time.monotonic() - began, node.training()["step"] - first
         stop.set()
         watcher.join()
-        training = done * statistics.mean(steps.values())
-        run.figures[f"share {share} %"] = {"text": round(text / wall, 3), "training": round(training / wall, 3), "steps": done, "seconds": round(wall, 1)}
-        return text / wall, training / wall
+        training = done * statistics.mean(steps.values()) - (wall - waiting)
+        run.figures[f"share {share} %"] = {"text": round(text / waiting, 3), "training": round(training / waiting, 3), "steps": done,
+                                           "seconds": round(wall, 1), "without a text": round(wall - waiting, 1)}
+        return text / waiting, training / waiting
     finally:
         node.stop()
 
@@ -166,7 +177,7 @@ def beside_training(run):
     directory = train(run, "shared", [], shape=SHARED)
     for share in SHARES:
         text, training = share_of(run, directory, run.folder / "shared.json", share)
-        # Of the time that the two had together; the rest belongs to neither (status, checkpoints, other programs).
+        # Of the time in which a text waited; a part of it belongs to neither (status, checkpoints, other programs).
         wrong = max(abs(text / (share / 100) - 1), abs(training / (1 - share / 100) - 1))
         run.claim(f"Shares of text and training beside each other, generation_share = {share}", "each within 10 % of its share",
                   f"{100 * text:.0f} % and {100 * training:.0f} % of the time", wrong <= 0.1, 1)
