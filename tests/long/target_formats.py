@@ -76,7 +76,7 @@ def come_back(run, name, directory, folder):
 
 
 def tensorboard(run, directory, modules):
-    table, folder, answer = run.folder / "history.csv", run.folder / "runs", run.folder / "events.json"
+    table, folder, answer = run.folder / "history.csv", run.folder / "runs", run.folder / "scalars.json"
     for kind, path in (("csv", table), ("tensorboard", folder)):
         shutil.rmtree(path, ignore_errors=True)
         path.unlink(missing_ok=True)
