@@ -87,7 +87,8 @@ NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name,
   number_ = new QSpinBox(this);
   number_->setAccessibleName(name);
   number_->setMinimumWidth(field_width);
-  number_->setGroupSeparatorShown(true);
+  // A port is a name, not an amount: 8000.
+  number_->setGroupSeparatorShown(!QString::fromStdString(entry.name).endsWith(QStringLiteral("_port")));
   number_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
   const QString zero = meaning_of_zero(setting_help(entry));
   if (entry.least == 0 && !zero.isEmpty()) {

@@ -147,6 +147,19 @@ class TestCoreSettings : public QObject {
     QTest::keyClick(number, Qt::Key_Return);
     QTRY_VERIFY(fixture.commanded("set upload_limit 5MiB"));
   }
+  void a_port_is_written_as_in_an_address() {
+    PageFixture fixture;
+    fixture.node->settings = testing::core_settings();
+    fixture.show<SettingsPage>();
+    QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(config::setting_count));
+    const auto number = [&fixture](const char* row) {
+      return fixture.find<SettingRow>(row)->editor()->findChild<QSpinBox*>();
+    };
+    QCOMPARE(number("setting_http_port")->text(), QStringLiteral("8000"));
+    number("setting_cpu_threads")->setMaximum(5000);
+    number("setting_cpu_threads")->setValue(4000);
+    QCOMPARE(number("setting_cpu_threads")->text(), QLocale().toString(4000));  // an amount
+  }
   // As the target update_translations does it: every word of the core's table, neither less nor more, stands
   // in the catalogue that translators are given.
   void translators_are_given_every_word() {
