@@ -83,11 +83,11 @@ Card::Card(const QString& title, QWidget* parent) : QFrame(parent) {
   heading_ = new QHBoxLayout;
   heading_->setSpacing(grid_step);
   title_ = make_label({}, "card-title", this);
-  caption_ = make_label({}, "caption", this);
+  caption_ = make_paragraph({}, "caption", this);
   caption_->hide();
   heading_->addWidget(title_);
-  heading_->addWidget(caption_);
-  heading_->addStretch(1);
+  heading_->addWidget(caption_, 1);
+  heading_->addStretch();  // without a caption
   column->addLayout(heading_);
   body_ = new QVBoxLayout;
   body_->setSpacing(grid_step);
