@@ -259,6 +259,7 @@ void TrainingRounds::on_block(const chain::ChainTip& tip, const chain::Certified
       // Others' contributions don't reach a member outside a large committee.
       if (before && !computes_rows(*before, self_))
         see_progress(now, counts_of(*body.close, *before->committee));
+      services_.logger.debug("rounds", fmt::format("round {} is closed", body.close->round));
       clock_.closed(now);
       port_->drop_post(vector_key);
     }
@@ -329,6 +330,8 @@ void TrainingRounds::settle_rows(bool fetch) {
 void TrainingRounds::on_held(std::uint32_t row) {
   if (!tip_ || !states_.holds(row, tip_->registry->rows()[row].anchor)) return;
   seen_.trouble.clear();
+  services_.logger.debug("rounds", fmt::format("row {}: the anchor of round {} is here", row,
+                                               tip_->registry->rows()[row].changed_round));
   if (on_new_anchor_) on_new_anchor_(tip_->registry->rows()[row].changed_round, row, states_.state(row));
   own_.begin(row, states_.hash(row), states_.state(row));
   if (states_.holds_all(*tip_->registry)) port_->set_ready(true);
@@ -351,6 +354,7 @@ void TrainingRounds::contribute() {
   std::vector<std::uint64_t> most_tokens;
   for (const std::uint32_t row : own_.rows())
     most_tokens.push_back(chain::most_row_tokens(options_.chain, *tip_->registry, row, book_.round()));
+  services_.logger.debug("rounds", fmt::format("round {}: this node makes its contribution", book_.round()));
   own_.contribute(*reveal, std::move(most_tokens), [this] { show_own(); });
 }
 
@@ -364,6 +368,7 @@ void TrainingRounds::show_own() {
                                                    chain::to_string(taken.verdict)));
     return;
   }
+  services_.logger.debug("rounds", fmt::format("round {}: this node has contributed", book_.round()));
   port_->post(contribution_key,
               {contribution_kind, encode_contribution_post(made.contribution, made.payloads)},
               chain::ChainPort::Reach::AskedFor, {});
@@ -406,6 +411,10 @@ void TrainingRounds::sign_vector() {
                            next_vector_try_ = services_.clock.monotonic_now() + retry_pause;
                            return cannot(saved.error());
                          }
+                         services_.logger.debug(
+                             "rounds", fmt::format("round {}: this node has signed its vector of {} of {} "
+                                                   "whole contributions",
+                                                   book_.round(), book_.complete(), book_.all().size()));
                          vectors_.take(std::make_shared<const HeldVector>(vector), *tip_);
                          port_->post(vector_key, {vector_kind, chain::encode_vector(vector)},
                                      chain::ChainPort::Reach::Voters, {});
