@@ -79,9 +79,8 @@ chain::SignedByMember TrainingRounds::signed_by(const net::NodeId& member) const
   if (record == nullptr) return held;
   if (const ContributionBook::Entry* entry = book_.find(record->number))
     held.contribution = entry->held->entry_of(record->number);
-  const bool kept = member == self_ && kept_vector_ && kept_vector_->opening == book_.opening();
-  if (kept)
-    held.vector = chain::claim_of(*kept_vector_);
+  if (const chain::Vector* own = member == self_ ? own_vector_.kept() : nullptr)
+    held.vector = chain::claim_of(*own);
   else if (const HeldVector* vector = vectors_.find(record->number))
     held.vector = vector->claim();
   return held;

@@ -11,8 +11,7 @@
 namespace neuroshard::rounds {
 namespace {
 constexpr Duration gather_before_look = std::chrono::milliseconds(200);
-constexpr Duration retry_pause = std::chrono::seconds(5);  // after a contribution that could not be made
-constexpr std::uint64_t longest_vector = std::uint64_t{8} << 20;
+constexpr Duration retry_pause = std::chrono::seconds(5);       // after a contribution that could not be made
 constexpr std::size_t most_anchor_sources = 16;                 // of a large committee
 constexpr Duration most_piece_time = std::chrono::seconds(30);  // of a row that is checked, from one source
 
@@ -120,6 +119,10 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       own_({services_.key, services_.learners, services_.store, services_.logger, services_.batches,
             options_.rows},
            options_.chain, options_.inner_steps, options_.sync),
+      own_vector_(
+          {services_.key, services_.clock, services_.store}, options_.chain,
+          [this](const chain::Vector& vector) { show_vector(vector); },
+          [this](const Error& error) { cannot(error); }),
       admission_(services_.room, services_.logger) {
   fetcher_.on_wrong_bytes([this](const net::NodeId& source, const PieceRequest& request) {
     services_.logger.warning(
@@ -132,14 +135,7 @@ TrainingRounds::~TrainingRounds() = default;
 
 void TrainingRounds::start() {
   own_.load();
-  const auto record = services_.store.load(RoundStore::Record::Vector);
-  const auto kept = record.ok() && (*record)->size() <= longest_vector ? read_all(**record) : Bytes();
-  if (kept.ok())
-    // Of a round that is not known yet: rounds have as many rows as round 0, or one less.
-    for (std::size_t rows = options_.chain.rows_of(0).size(), least = std::max<std::size_t>(rows, 2) - 1;
-         rows >= least; --rows)
-      if (auto vector = chain::decode_vector(*kept, chain::max_members, rows); vector.ok())
-        kept_vector_ = std::move(*vector);
+  own_vector_.load();
   tick();
 }
 
@@ -183,7 +179,13 @@ void TrainingRounds::look() {
   if (!closed) {
     see_progress(now, counts());
     contribute();
-    if (!vector_signed_ && clock_.wants_vector(now, counts())) sign_vector();
+    const auto position = tip_->committee->position(self_);
+    const bool may_sign = own_vector_.kept() != nullptr || port_->may_sign(book_.round());
+    if (position && may_sign && own_vector_.may_try() && clock_.wants_vector(now, counts())) {
+      chain::Vector vector = book_.vector(tip_->committee->members()[*position].number);
+      vector.withheld = checks_.withheld(*tip_->registry);
+      own_vector_.sign(std::move(vector));
+    }
   }
   if (computes_rows(*tip_, self_)) {
     exchange_.ask(*tip_, own_.has_contributed(), !clock_.is_closing());
@@ -220,7 +222,7 @@ void TrainingRounds::train_on_alone(MonotonicTime now) {
                   "contributed, {} of {} contributions are whole; vectors of {} units are here; this "
                   "node has {} a vector; the round is {}",
                   book_.round(), seen.contributed_units, seen.active_units, seen.complete, seen.contributions,
-                  vectors_.units(*tip_->committee), vector_signed_ ? "signed" : "not signed",
+                  vectors_.units(*tip_->committee), own_vector_.is_signed() ? "signed" : "not signed",
                   tip_->registry->closed() ? "closed" : "open"));
   own_.go_on();
 }
@@ -304,9 +306,10 @@ void TrainingRounds::open_round(bool carried_before) {
   computed_.clear();
   quorum_at_.reset();
   closing_at_.reset();
-  vector_signed_ = provisional_ = false;
+  own_vector_.open(book_.opening());
+  provisional_ = false;
   admission_.open();
-  next_try_ = next_vector_try_ = {};
+  next_try_ = {};
   port_->drop_post(contribution_key);
   port_->drop_post(vector_key);
   port_->drop_post(attestation_key);
@@ -390,36 +393,13 @@ void TrainingRounds::show_to_candidate(std::uint32_t member) {
               chain::ChainPort::Reach::Only, {entry.held->id()});
 }
 
-void TrainingRounds::sign_vector() {
-  const auto position = tip_->committee->position(self_);
-  const bool kept = kept_vector_ && kept_vector_->opening == book_.opening();
-  if (!position || (!kept && !port_->may_sign(book_.round())) ||
-      services_.clock.monotonic_now() < next_vector_try_ || std::exchange(vector_signed_, true))
-    return;
-  chain::Vector vector = book_.vector(tip_->committee->members()[*position].number);
-  vector.withheld = checks_.withheld(*tip_->registry);
-  if (kept)
-    vector = *kept_vector_;
-  else
-    chain::sign_vector(vector, services_.key, options_.chain.network);
-  kept_vector_ = vector;
-  services_.store.save(RoundStore::Record::Vector, in_memory(chain::encode_vector(vector)),
-                       [this, life = lifetime_.token(), vector](Expected<void> saved) {
-                         if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
-                         if (!saved.ok()) {  // nobody has seen it, and the round may need it
-                           vector_signed_ = false;
-                           next_vector_try_ = services_.clock.monotonic_now() + retry_pause;
-                           return cannot(saved.error());
-                         }
-                         services_.logger.debug(
-                             "rounds", fmt::format("round {}: this node has signed its vector of {} of {} "
-                                                   "whole contributions",
-                                                   book_.round(), book_.complete(), book_.all().size()));
-                         vectors_.take(std::make_shared<const HeldVector>(vector), *tip_);
-                         port_->post(vector_key, {vector_kind, chain::encode_vector(vector)},
-                                     chain::ChainPort::Reach::Voters, {});
-                         look_soon();
-                       });
+void TrainingRounds::show_vector(const chain::Vector& vector) {
+  services_.logger.debug(
+      "rounds", fmt::format("round {}: this node has signed its vector of {} of {} whole contributions",
+                            book_.round(), book_.complete(), book_.all().size()));
+  vectors_.take(std::make_shared<const HeldVector>(vector), *tip_);
+  port_->post(vector_key, {vector_kind, chain::encode_vector(vector)}, chain::ChainPort::Reach::Voters, {});
+  look_soon();
 }
 
 // To the voters that do not hold the rows.

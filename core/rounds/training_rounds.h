@@ -1,7 +1,7 @@
 // The rounds of a network as its chain's content (chain/content.h): members train, contribute and hold each
 // other's payloads; voters sign what they have; the close says who contributes, the result has the new anchors.
 //
-// Composed of: RoundClock (when), OwnPart (this node's work), ContributionBook and VectorBook (what arrived),
+// Composed of: RoundClock (when), OwnPart (this node's work), OwnVector (what it has), ContributionBook and VectorBook (what arrived),
 // RoundExchange (what is missing), RowStates (anchors and steps), ClosedRows (the new rows of a closed round),
 // RowOutcomes (by these and by attestations of others), RowChecks (of rows that this node does not hold), Accusations (of those
 // that attested wrong results), RoundFetcher (pieces from peers). docs/protocol/chain.md has the rules.
@@ -21,6 +21,7 @@
 #include "core/rounds/accusations.h"
 #include "core/rounds/closed_rows.h"
 #include "core/rounds/own_part.h"
+#include "core/rounds/own_vector.h"
 #include "core/rounds/round_clock.h"
 #include "core/rounds/round_exchange.h"
 #include "core/rounds/round_room.h"
@@ -135,7 +136,7 @@ class TrainingRounds final : public chain::BlockContent {
   void contribute();
   void show_own();
   void show_to_candidate(std::uint32_t member);
-  void sign_vector();
+  void show_vector(const chain::Vector& vector);
   void attest();
   RoundCounts counts() const;
   bool payloads_move() const;
@@ -173,6 +174,7 @@ class TrainingRounds final : public chain::BlockContent {
   Accusations accusations_;
   RowChecks checks_;
   OwnPart own_;
+  OwnVector own_vector_;
   chain::ChainPort* port_ = nullptr;
   std::optional<chain::ChainTip> tip_;
 
@@ -182,11 +184,10 @@ class TrainingRounds final : public chain::BlockContent {
   std::function<void(chain::Sections)> making_;
   std::optional<MonotonicTime> quorum_at_;  // vectors of more than two thirds
   std::optional<MonotonicTime> closing_at_;
-  MonotonicTime contributed_at_{}, moved_at_{}, next_try_{}, next_vector_try_{};
+  MonotonicTime contributed_at_{}, moved_at_{}, next_try_{};
   std::uint64_t moved_bytes_ = 0;
-  bool vector_signed_ = false, provisional_ = false;
+  bool provisional_ = false;
   RoundAdmission admission_;
-  std::optional<chain::Vector> kept_vector_;  // of before a restart: a second one would be equivocation
   TrainingView seen_;
   std::unique_ptr<TimerHandle> timer_;
   Lifetime lifetime_;
