@@ -46,9 +46,14 @@ def logits(run, name, directory, folder, modules):
     answer = run.folder / f"{name}-torch.json"
     if not run.part(f"torch-{name}", [PYTHON, "-B", ROOT / "tests/long/torch_model.py", folder, comparison.request, answer]).ok:
         raise Broken(f"PyTorch gave no logits of {name}")
-    worst = largest_difference(ours, load(answer), "logits")
+    torch = load(answer)
+    worst = largest_difference(ours, torch, "logits")
     run.claim(f"Logits of the exported Hugging Face folder in PyTorch (float64) against ours (fp32), {name}", "≤ 1e-4", f"{worst:.1e}", worst <= 1e-4,
               sum(map(len, ours["logits"])))
+    http = comparison.over_http()
+    worst = largest_difference(http, torch, "scores")
+    run.claim(f"Scores over local HTTP as lm-eval-harness asks for them against PyTorch's of the exported Hugging Face folder, {name}", "≤ 1e-3",
+              f"{worst:.1e}", worst <= 1e-3, sum(map(len, http["scores"])))
     answer = run.folder / f"{name}-tokens.json"
     if not run.part(f"tokens-{name}", ["node", ROOT / "tests/long/formats.mjs", modules, "tokens", folder, comparison.request, answer]).ok:
         raise Broken(f"tokenizers.js read no tokens of {name}")

@@ -1,7 +1,7 @@
 """LlamaForCausalLM and MixtralForCausalLM from a Hugging Face folder in PyTorch and float64, written from the published
 configuration and tensor names. Nothing of NeuroShard is in it.
 
-  torch_model.py FOLDER REQUEST.json ANSWER.json    REQUEST: {tokens: [[id]], logits: n} → {logits: [[first n positions, flat]]}
+  torch_model.py FOLDER REQUEST.json ANSWER.json    REQUEST: {tokens: [[id]], logits: n} → {logits: [[first n positions, flat]], scores: [[…]]}
 """
 import json
 import struct
@@ -91,10 +91,14 @@ def main():
     with open(request, encoding="utf-8") as file:
         asked = json.load(file)
     model = Model(folder)
+    found, scores = [], []
     with torch.no_grad():
-        found = [model.logits(torch.tensor(tokens))[:asked["logits"]].flatten().tolist() for tokens in asked["tokens"]]
+        for tokens in map(torch.tensor, asked["tokens"]):
+            logits = model.logits(tokens)
+            found.append(logits[:asked["logits"]].flatten().tolist())
+            scores.append(logits[:-1].log_softmax(-1).gather(1, tokens[1:, None]).flatten().tolist())
     with open(answer, "w", encoding="utf-8") as file:
-        json.dump({"logits": found}, file)
+        json.dump({"logits": found, "scores": scores}, file)
 
 
 if __name__ == "__main__":
