@@ -2,13 +2,14 @@
 """What failures of nodes that hold parts of a model cost: throughput of two segments of one network, one clean and one with a failure in each
 --every seconds.
 
-    parts_failures.py PROGRAMS [--seconds 600] [--every 60] [--away 5] [--share 0.25] [--seed 1] [--failures-first]
+    parts_failures.py PROGRAMS [--seconds 600] [--clean-seconds 0] [--every 60] [--away 5] [--share 0.25] [--seed 1] [--failures-first]
 
 Three parts with two nodes each. Each node has --share of one core by a control group, so that no node uses what a dead one leaves. In the
 segment with failures a random node is killed (SIGKILL) at a random time in the middle half of each --every seconds, and started again
 --away seconds later, with its disk. Throughput: tokens of text in certified anchors, in one second. What a node trained and never
-contributed does not count. A segment is measured from its first result block to the first one after --seconds. Prints one JSON object. Exit
-status 1: something failed, or two holders of a part certified different anchors; 77: no control groups.
+contributed does not count. A segment is measured from its first result block to the first one after --seconds, the clean one after
+--clean-seconds (0: as long). Prints one JSON object. Exit status 1: something failed, or two holders of a part certified different anchors;
+77: no control groups.
 """
 import argparse
 import json
@@ -96,10 +97,11 @@ class Run(Holders):
         return max(self.rounds(node).get("round", 0) for node in self.network.nodes[:2])
 
     def segment(self, with_failures):
+        lasts = self.a.seconds if with_failures else self.a.clean_seconds or self.a.seconds
         self.wait_for(self.all_train(), "not all nodes train", 180)
         began, begin, finished = time.monotonic(), time.time() * 1000, self.micro_batches()
         failed = self.failures(began) if with_failures else []
-        self.sleep_until(began + self.a.seconds)
+        self.sleep_until(began + lasts)
         seconds, finished = time.monotonic() - began, self.micro_batches() - finished
         end, number = time.time() * 1000, self.newest()
         self.wait_for(lambda: self.newest() > number, "no round ends", 600)
@@ -139,7 +141,7 @@ def main():
     parser.add_argument("programs", type=pathlib.Path)
     for name, value in {"seed": 1, "h": 200, "warm-rounds": 4, "port": 29450}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
-    for name, value in {"seconds": 600, "every": 60, "away": 5, "share": 0.25}.items():
+    for name, value in {"seconds": 600, "clean-seconds": 0, "every": 60, "away": 5, "share": 0.25}.items():
         parser.add_argument(f"--{name}", type=float, default=value)
     parser.add_argument("--failures-first", action="store_true")
     a = parser.parse_args()

@@ -118,39 +118,40 @@ def figures_of_parts(output):
 
 
 @target("parts-failures", "six nodes that hold three parts of a model: throughput with a random node killed in each minute beside clean, six times ten "
-        "minutes of each, then three newcomers, 2.75 hours in all; goes on where it was ended (PARTS_SECONDS, PARTS_SEGMENTS, PARTS_EVERY, "
-        "PARTS_H, PARTS_NEWCOMERS; root)")
+        "minutes of each, then three newcomers, 2.75 hours in all; goes on where it was ended (PARTS_SECONDS, PARTS_CLEAN_SECONDS, PARTS_SEGMENTS, "
+        "PARTS_EVERY, PARTS_H, PARTS_NEWCOMERS; root)")
 def parts_failures(run):
     run.require(os.geteuid() == 0, "a control group for each node takes root")
     builds.packages("build", "test")
     builds.build(run, "ci", targets=["neuroshardd", "compute_cpu", "neuroshard_network"])
-    seconds, segments, every, steps, newcomers = (int(os.environ.get(f"PARTS_{name}", value)) for name, value in (
-        ("SECONDS", 600), ("SEGMENTS", 6), ("EVERY", 60), ("H", 200), ("NEWCOMERS", 3)))
+    seconds, clean, segments, every, steps, newcomers = (int(os.environ.get(f"PARTS_{name}", value)) for name, value in (
+        ("SECONDS", 600), ("CLEAN_SECONDS", 0), ("SEGMENTS", 6), ("EVERY", 60), ("H", 200), ("NEWCOMERS", 3)))
     pairs = []
     for seed in range(1, segments + 1):
-        part = run.part(f"failures-{seconds}-{every}-{steps}-{seed}", ["python3", "-B", BENCH / "parts_failures.py", builds.BIN, "--seconds", seconds,
-                        "--every", every, "--h", steps, "--seed", seed, *(["--failures-first"] if seed % 2 == 0 else [])],
+        part = run.part(f"failures-{seconds}-{clean or seconds}-{every}-{steps}-{seed}", ["python3", "-B", BENCH / "parts_failures.py", builds.BIN,
+                        "--seconds", seconds, "--clean-seconds", clean, "--every", every, "--h", steps, "--seed", seed,
+                        *(["--failures-first"] if seed % 2 == 0 else [])],
                         figures_of_parts, judge=outcome_of_parts)
         if part.ok:
             pairs.append(part.figures)
     if pairs:
         run.figures["failures"] = [pair["ratio"] for pair in pairs]
-        judge_failures(run, pairs, seconds, every)
+        judge_failures(run, pairs, seconds, clean or seconds, every)
     part = run.part(f"newcomer-{steps}-{newcomers}", ["python3", "-B", BENCH / "parts_newcomer.py", builds.BIN, "--h", steps, "--newcomers", newcomers],
                     figures_of_parts, judge=outcome_of_parts)
     if part.ok:
         judge_newcomers(run, part.figures)
 
 
-def judge_failures(run, pairs, seconds, every):
+def judge_failures(run, pairs, seconds, clean_seconds, every):
     def spread(values, digits):
         return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
     ratios, failed = [pair["ratio"] for pair in pairs], [one for pair in pairs for one in pair["failures"]["failures"]]
     clean = [pair["clean"] for pair in pairs]
     of_round = sum(one["seconds"] for one in clean) / sum(one["rounds"] for one in clean)
-    n = (f"{len(pairs)} pairs of {seconds} s, {len(failed)} kills, started again after {pairs[0]['away']:g} s; rounds of {of_round:.0f} s; "
-         f"{pairs[0]['share']:g} of a core each")
+    n = (f"{len(pairs)} pairs of {seconds} s with failures and {clean_seconds} s without, {len(failed)} kills, started again after "
+         f"{pairs[0]['away']:g} s; rounds of {of_round:.0f} s; {pairs[0]['share']:g} of a core each")
     ok = statistics.median(ratios) >= 0.85
     if every > 60 or seconds * len(pairs) < 3600:
         ok = ok and None  # less than the gate asks for
