@@ -16,6 +16,8 @@ using compute::SlotKind;
 constexpr double flop_per_parameter = 6;
 // Of fp32 weights and outer momentum.
 constexpr std::uint64_t transfer_bytes_per_parameter = 8;
+// Of fp32 weights, gradients and moments.
+constexpr std::uint64_t trained_bytes_per_parameter = 16;
 
 Error bad(std::string message) {
   return make_error(ErrorCode::InvalidArgument, std::move(message));
@@ -111,6 +113,18 @@ std::string Chain::describe(UnitRange range) const {
   if (range == whole()) return "the whole model";
   if (range.end == range.first + 1) return units_[range.first].name;
   return fmt::format("{} to {}", units_[range.first].name, units_[range.end - 1].name);
+}
+
+std::uint64_t usable_bytes(const PlanPeer& peer, std::uint64_t baseline_bytes) {
+  const std::uint64_t counted = counted_bytes(peer.memory);
+  return counted > baseline_bytes ? counted - baseline_bytes : 0;
+}
+
+std::uint64_t counted_memory(const PlanPeer& peer, double fill_seconds, std::uint64_t baseline_bytes) {
+  const double filled =
+      peer.down * fill_seconds * (trained_bytes_per_parameter / transfer_bytes_per_parameter);
+  if (filled >= static_cast<double>(peer.memory)) return peer.memory;
+  return std::min(peer.memory, static_cast<std::uint64_t>(filled) + baseline_bytes);
 }
 
 double counted_speed(double declared, std::vector<double> measured) {

@@ -79,6 +79,13 @@ struct PlanPeer {
   double up = 0, down = 0;   // bytes/s, > 0
 };
 
+// Bytes of its whole tiers beyond the program's own.
+std::uint64_t usable_bytes(const PlanPeer& peer, std::uint64_t baseline_bytes);
+
+// The memory that counts, where nodes leave often: what a newcomer fills through its line in so many seconds, and the
+// program's own. It fetches transfer_bytes_per_parameter of the 16 bytes that a parameter takes while it is trained.
+std::uint64_t counted_memory(const PlanPeer& peer, double fill_seconds, std::uint64_t baseline_bytes);
+
 // The speed that counts: the declared one, or the lower median of the counterparties' measurements if that is less.
 double counted_speed(double declared, std::vector<double> measured);
 

@@ -20,7 +20,8 @@ using detail::RangeState;
 using detail::Score;
 
 constexpr double move_weights[] = {0.3, 0.1, 0.03};
-constexpr double polish_below = 0.98;  // of the bound
+constexpr double keeping_effort = 0.25;  // of each search that keeps present holders, beside a fresh plan's
+constexpr double polish_below = 0.98;    // of the bound
 
 Error bad_peer(const PlanPeer& peer, const char* what, double value) {
   return make_error(ErrorCode::InvalidArgument,
@@ -45,24 +46,20 @@ Expected<void> check(const std::vector<PlanPeer>& peers) {
   return {};
 }
 
-std::uint64_t usable_bytes(const PlanPeer& peer, std::uint64_t baseline) {
-  const std::uint64_t counted = counted_bytes(peer.memory);
-  return counted > baseline ? counted - baseline : 0;
-}
-
-Problem make_problem(const Chain& chain, const std::vector<PlanPeer>& peers, std::uint64_t baseline) {
+Problem make_problem(const Chain& chain, const std::vector<PlanPeer>& peers, const PlanOptions& options) {
   Problem problem{chain};
   problem.count = static_cast<std::uint32_t>(peers.size());
   std::map<std::string_view, std::uint32_t> owners;
   for (const PlanPeer& peer : peers) {
     problem.speed.push_back(peer.speed);
     problem.line.push_back(std::min(peer.up, peer.down));
-    problem.memory.push_back(usable_bytes(peer, baseline));
+    problem.memory.push_back(usable_bytes(peer, options.baseline_bytes));
     const auto next = static_cast<std::uint32_t>(owners.size());
     problem.owner.push_back(owners.try_emplace(peer.owner, next).first->second);
   }
   problem.owners = static_cast<std::uint32_t>(owners.size());
   problem.floor = std::min(problem.owners, least_replicas);
+  problem.replicas = std::max(problem.floor, std::min(problem.owners, options.replicas));
   return problem;
 }
 
@@ -78,7 +75,7 @@ class Planner {
       : request_(request),
         chain_(*request.chain),
         peers_(std::move(peers)),
-        problem_(make_problem(chain_, peers_, request.options.baseline_bytes)),
+        problem_(make_problem(chain_, peers_, request.options)),
         bound_(throughput_bound(chain_, peers_, problem_.memory)),
         dealt_(peers_.size(), 0) {
     for (const PlanPeer& peer : peers_) ids_.push_back(peer.id);
@@ -116,9 +113,11 @@ class Planner {
   }
 
   RangeState fresh_plan() const {
+    detail::SearchLimits limits;
+    limits.effort = request_.options.effort;
     RangeState state = detail::search_ranges(problem_, detail::greedy_ranges(problem_, bound_.throughput),
-                                             bound_.throughput, {});
-    if (state.score().throughput < bound_.throughput * polish_below) detail::polish_ranges(problem_, state);
+                                             bound_.throughput, limits);
+    if (state.score().value() < bound_.throughput * polish_below) detail::polish_ranges(problem_, state);
     return state;
   }
 
@@ -139,10 +138,11 @@ class Planner {
   bool keep_present(RangeState& fresh) const {
     const Score wanted = fresh.score();
     detail::SearchLimits limits;
-    limits.enough = wanted.throughput / (1 + request_.options.hysteresis);
+    limits.enough = wanted.value() / (1 + request_.options.hysteresis);
     const auto good = [&](const Score& score) {
-      return score.missing <= wanted.missing && score.throughput >= limits.enough;
+      return score.missing <= wanted.missing && score.value() >= limits.enough;
     };
+    limits.effort = keeping_effort * request_.options.effort;
     limits.movable = newcomers(held_);
     RangeState kept = detail::with_newcomers(problem_, held_, wanted.throughput);
     if (!good(kept.score())) kept = detail::search_ranges(problem_, kept, bound_.throughput, limits);
@@ -287,42 +287,6 @@ std::string_view to_string(Reason reason) {
     case Reason::TooSmall: return "too small";
   }
   return "unknown";
-}
-
-double holdable_copies(const Chain& chain, const std::vector<PlanPeer>& peers, const PlanOptions& options) {
-  // A node that fits only the embedding or the head adds no copy of what lies between them.
-  const UnitRange inner = chain.size() > 2 ? UnitRange{1, chain.size() - 1} : chain.whole();
-  std::map<std::uint64_t, std::uint64_t> longest;  // by usable memory
-  std::uint64_t sum = 0;
-  for (const PlanPeer& peer : peers) {
-    const std::uint64_t usable = usable_bytes(peer, options.baseline_bytes);
-    const auto [entry, is_new] = longest.try_emplace(usable, 0);
-    for (std::uint32_t first = inner.first; is_new && first < inner.end; ++first) {
-      std::uint32_t end = first;
-      while (end < inner.end && chain.memory({first, end + 1}) <= usable) ++end;
-      if (end > first) entry->second = std::max(entry->second, chain.transfer({first, end}));
-    }
-    sum += entry->second;
-  }
-  return static_cast<double>(sum) / static_cast<double>(chain.transfer(inner));
-}
-
-PlaceableShape placeable_shape(const GrowthRules& rules, const std::vector<PlanPeer>& peers,
-                               const PlanOptions& options,
-                               const std::function<Expected<Chain>(const compute::ModelShape&)>& make_chain) {
-  std::vector<std::uint64_t> memory;
-  for (const PlanPeer& peer : peers) memory.push_back(peer.memory);
-  const compute::ModelShape largest = choose_architecture(rules, memory).shape;
-  const double needed = 100.0 * least_replicas / usable_percent;
-  PlaceableShape best;
-  for (const Rung& rung : ladder(rules)) {
-    if (rung.shape.layers > largest.layers || rung.shape.hidden > largest.hidden) break;
-    const auto chain = make_chain(rung.shape);
-    if (!chain.ok()) break;
-    const double copies = holdable_copies(*chain, peers, options);
-    if (best.shape.layers == 0 || copies >= needed) best = {rung.shape, copies};
-  }
-  return best;
 }
 
 Expected<Plan> make_plan(const PlanRequest& request) {

@@ -2,13 +2,13 @@
 // present plan. Every node that computes it gets the same plan: peers are taken in the order of their ids, sums have a
 // fixed order, the searches count steps and never read a clock.
 //
-// Memory is a hard limit. First, as many units as possible have two distinct owners; then the throughput (schedule.h) is as
+// Memory is a hard limit. First, as many units as possible have two distinct owners, and then as many as
+// the options ask for; then the throughput (schedule.h) is as
 // large as the searches find. Every peer that fits any unit holds some, so further peers become replicas. Cuts are
 // common boundaries of stages. With few peers a second search allows any range.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -32,10 +32,15 @@ struct PlanOptions {
   // Resident size of a program with the compute module, without a model. Not available for ranges.
   std::uint64_t baseline_bytes = 256u << 20;
   // The present plan stays unless another one has so much more throughput.
-  double hysteresis = 0.10;
+  double hysteresis = 0.05;
   // Bytes that present holders may fetch because of one new plan; newcomers fetch their own range beyond it. A unit
   // that misses owners may cost more.
   std::uint64_t migration_bytes = std::numeric_limits<std::uint64_t>::max();
+  // Distinct owners that each unit should have; it must have least_replicas. A unit that misses one costs as much as one
+  // part of the throughput by the number of units; one that misses two thrice, one that misses three six times.
+  std::uint32_t replicas = least_replicas;
+  // Part of the steps of each search: less is faster, and the plans are worse.
+  double effort = 1;
   // Throughput that dealing by the beacon may cost in all.
   double dealing_loss = 0.01;
 };
@@ -86,21 +91,6 @@ struct Plan {
   std::uint64_t moved_bytes = 0;        // that present holders fetch
   std::uint64_t joined_bytes = 0;       // that newcomers fetch
 };
-
-// How many copies of the chain's inner units the peers can hold if each takes its longest range: less than their memory
-// divided by the chain's, since ranges are whole units and some peers fit none.
-double holdable_copies(const Chain& chain, const std::vector<PlanPeer>& peers, const PlanOptions& options);
-
-// The largest shape of the ladder up to choose_architecture's of which the peers can hold least_replicas copies in the
-// usable part of what they hold. So ranges, whole tiers and nodes too small for a layer do not make a plan impossible.
-// The minimum if none. make_chain: the chain of a shape, never an error for shapes of the ladder. rules: valid.
-struct PlaceableShape {
-  compute::ModelShape shape;
-  double copies = 0;  // of it, that the peers can hold
-};
-PlaceableShape placeable_shape(const GrowthRules& rules, const std::vector<PlanPeer>& peers,
-                               const PlanOptions& options,
-                               const std::function<Expected<Chain>(const compute::ModelShape&)>& make_chain);
 
 // Errors: InvalidArgument names the peer and its value. Exhausted: no plan holds every unit; the message names the
 // first units without a holder and the bytes that are missing there.

@@ -34,6 +34,7 @@ class TestTrainingCommands : public QObject {
   void generate_reads_standard_input();
   void generate_stops_while_it_waits_for_standard_input();
   void simulate_stops_on_sigterm();
+  void simulate_shows_plans();
   void held_directory_is_75();
   void run_says_ready_and_stops_on_sigterm();
   void run_that_failed_says_so_at_the_end();
@@ -208,6 +209,23 @@ void TestTrainingCommands::simulate_stops_on_sigterm() {
     QCOMPARE(process.exitStatus(), QProcess::NormalExit);
     QCOMPARE(process.exitCode(), 130);
   }
+}
+
+void TestTrainingCommands::simulate_shows_plans() {
+  const QStringList words = {"simulate", "--scenario", "plan-churn", "--nodes", "12", "--hours", "1"};
+  const ProcessResult text = run_node(words);
+  QVERIFY2(text.ok(), text.text().constData());
+  QVERIFY2(text.out.contains("slots nobody had any more  0"), text.out.constData());
+  const QJsonObject object = json_lines(run_node(words + QStringList{"--json"}).out).value(0);
+  QCOMPARE(object["rounds"].toInt(), 6);
+  QVERIFY(object["tokens"].toDouble() > 0 && object["shape"].toObject()["layers"].toInt() > 0);
+  const ProcessResult list = run_node({"simulate", "--list"});
+  QVERIFY(list.out.contains("plan-false") && list.out.contains("partition"));
+  // A network whose slots nobody has any more is a failure.
+  const ProcessResult two = run_node({"simulate", "--scenario", "plan-churn", "--nodes", "24", "--hours", "4",
+                                      "--seed", "2", "--replicas", "2", "--churn", "1"});
+  QCOMPARE(two.exit_code, 1);
+  QVERIFY2(two.out.contains("BROKEN: nobody had a slot any more"), two.text().constData());
 }
 
 void TestTrainingCommands::held_directory_is_75() {

@@ -9,6 +9,7 @@ import targets_http  # noqa: F401
 import targets_network  # noqa: F401
 import targets_packages  # noqa: F401
 import targets_pipeline  # noqa: F401
+import targets_plans  # noqa: F401
 import targets_product  # noqa: F401
 import targets_speed  # noqa: F401
 import targets_training  # noqa: F401

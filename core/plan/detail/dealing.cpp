@@ -96,12 +96,14 @@ class Dealing {
   bool take_over(std::uint32_t peer, std::uint32_t unit) {
     if (dealt_[peer] != 0 || !movable(peer)) return false;
     const std::uint32_t missing = state_.missing();
+    const double thin = state_.thin();
     const UnitRange own = state_.range(peer);
     for (const std::uint32_t other : partners(peer, unit)) {
       const UnitRange range = state_.range(other);
       state_.set(peer, range);
       state_.set(other, own);
-      if (state_.missing() <= missing && scheduler_.serves(state_.holders(), least_)) return true;
+      if (state_.missing() <= missing && state_.thin() <= thin && scheduler_.serves(state_.holders(), least_))
+        return true;
       state_.set(peer, own);
       state_.set(other, range);
     }

@@ -92,8 +92,11 @@ class Greedy {
                    double slow_rate) {
     const double speed = problem_.speed[peer];
     missing_.assign(1, 0);
+    const std::uint32_t below_floor = 1 + chain_.size() * (problem_.replicas - problem_.floor);
     for (std::uint32_t unit = 0; unit < chain_.size(); ++unit) {
-      missing_.push_back(missing_.back() + (state.owners(unit) < problem_.floor ? 1 : 0));
+      const std::uint32_t owners = state.owners(unit);
+      missing_.push_back(missing_.back() +
+                         (owners < problem_.floor ? below_floor : problem_.thinness(owners)));
     }
     UnitRange best;
     double most = -1;
@@ -127,7 +130,7 @@ RangeState greedy_ranges(const Problem& problem, double bound) {
   Greedy greedy(problem);
   RangeState best = greedy.run(bound, 0);
   Score score = best.score();
-  for (double part = 1; part > 0.6 && (score.missing > 0 || score.throughput < part * bound); part -= 0.02) {
+  for (double part = 1; part > 0.6 && (score.missing > 0 || score.value() < part * bound); part -= 0.02) {
     for (const double slow : {0.05, 0.2, 0.5}) {
       RangeState state = greedy.run(part * bound, slow);
       if (state.missing() > score.missing) continue;

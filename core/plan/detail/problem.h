@@ -18,8 +18,13 @@ struct Problem {
   std::vector<std::uint32_t> owner{};   // 0 … owners − 1
   std::uint32_t owners = 0;
   std::uint32_t floor =
-      1;  // distinct owners that each unit should have: least_replicas where there are so many
+      1;  // distinct owners that each unit must have: least_replicas where there are so many
+  std::uint32_t replicas = 1;  // that it should have, at least the floor
 
+  // How much worse it is that a unit has so many owners and not one more, from the floor on.
+  std::uint32_t thinness(std::uint32_t owners) const {
+    return owners >= floor && owners < replicas ? replicas - owners : 0;
+  }
   bool fits(std::uint32_t peer, UnitRange range) const { return chain.memory(range) <= memory[peer]; }
   // The longest range that fits and starts there; empty if the unit alone does not fit.
   UnitRange longest_from(std::uint32_t peer, std::uint32_t first) const {
@@ -29,13 +34,15 @@ struct Problem {
   }
 };
 
-// Fewer missing holders first, then more tokens/s.
+// Fewer missing owners first, then more tokens/s; units with few owners divide them.
 struct Score {
   std::uint32_t missing = 0;  // Σ over units of max(0, floor − distinct owners)
   double throughput = 0;
+  double thin = 0;  // Σ over units and owners that they miss of thinness, by the number of units
+  double value() const { return throughput / (1 + thin); }
   bool better_than(const Score& other) const {
     if (missing != other.missing) return missing < other.missing;
-    return throughput > other.throughput * (1 + 1e-9);
+    return value() > other.value() * (1 + 1e-9);
   }
 };
 

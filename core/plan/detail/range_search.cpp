@@ -10,19 +10,22 @@
 namespace neuroshard::plan::detail {
 namespace {
 
-constexpr std::uint32_t restarts = 4;
+constexpr std::uint32_t restarts = 4;  // each with another target
 constexpr std::size_t most_restarted = 200;
-constexpr std::uint32_t most_polished = 48;
-constexpr std::uint32_t polish_scores = 2'000;
+constexpr std::uint32_t most_polished = 400;
+constexpr std::uint32_t polish_trials = 20'000;
+constexpr double polish_gain = 1.3;  // of the throughput, that one change is looked for
 constexpr std::uint32_t short_chain = 12;
 constexpr int revert_rounds = 2;
 constexpr std::uint32_t most_searched_ends = 200;
-constexpr std::uint32_t most_steps = 60'000;
+constexpr std::uint32_t most_steps = 120'000;  // of all rounds
 // Steps times (peers + units): about half a second.
 constexpr std::uint64_t most_work = 14'000'000;
-constexpr double target_gain = 1.015;      // of the best throughput so far
+// Targets, by the best throughput so far. Low ones refine, high ones leave states that no small step improves.
+constexpr double target_gains[] = {1.015, 1.25, 1.015, 1.06};
 constexpr double first_threshold = 0.001;  // of all work
 constexpr std::uint32_t tournament = 4;
+constexpr double next_try = 0.8;  // of the shortfall of the last one in vain
 
 class RangeSearch {
  public:
@@ -36,6 +39,7 @@ class RangeSearch {
         best_(start),
         best_score_(start.score()),
         scheduler_(chain_),
+        target_gain_(target_gains[(seed - 1) % std::size(target_gains)]),
         rng_(seed) {
     for (std::uint32_t peer = 0; peer < problem.count; ++peer) {
       if (limits.movable.empty() || limits.movable[peer] != 0) consider(peer);
@@ -73,7 +77,7 @@ class RangeSearch {
 
   bool finished() const {
     const double enough = limits_.enough > 0 ? limits_.enough : bound_ * (1 - 1e-4);
-    return best_score_.missing == 0 && best_score_.throughput >= enough;
+    return best_score_.missing == 0 && best_score_.value() >= enough;
   }
   std::uint64_t step_work() const { return guide_.size() + chain_.size(); }
   const Score& score() const { return best_score_; }
@@ -121,13 +125,13 @@ class RangeSearch {
   double idle(std::uint32_t peer) const { return scheduler_.idle()[guide_of_[peer]]; }
 
   void raise_target() {
-    target_ = std::max(std::min(best_score_.throughput * target_gain, bound_), bound_ * 1e-3);
+    target_ = std::max(std::min(best_score_.throughput * target_gain_, bound_), bound_ * 1e-3);
   }
 
   // Less is better.
   double value() {
     shortfall_ = scheduler_.shortfall(guide_, target_);
-    double value = shortfall_ + state_.missing();
+    double value = shortfall_ + state_.missing() + state_.thin();
     if (!limits_.held.empty())
       value += limits_.bytes_weight * static_cast<double>(moved_) /
                static_cast<double>(chain_.transfer(chain_.whole()));
@@ -137,19 +141,24 @@ class RangeSearch {
   // Keeps the state if it is the best one so far. Whether the target changed.
   bool record() {
     if (state_.missing() > best_score_.missing) return false;
-    if (shortfall_ > 0 && state_.missing() == best_score_.missing) return false;
-    Score score{state_.missing(), 0};
-    const double served = best_score_.throughput;
-    if (shortfall_ > 0) {
+    Score score{state_.missing(), 0, state_.thin()};
+    const double needed = best_score_.value() * (1 + score.thin);
+    if (score.missing < best_score_.missing) {
       score = state_.score();
-    } else if (scheduler_.serves(state_.holders(), target_)) {
+    } else if (shortfall_ > 0 && shortfall_ > std::min(1 - needed / target_, hopeless_)) {
+      return false;  // too little at a lower rate, too
+    } else if (shortfall_ == 0 && scheduler_.serves(state_.holders(), target_)) {
       score.throughput = scheduler_.largest_rate(state_.holders(), target_, std::min(bound_, target_ * 1.1));
-    } else if (scheduler_.serves(state_.holders(), served)) {
-      score.throughput = scheduler_.largest_rate(state_.holders(), served, target_);
+    } else if (needed < target_ && scheduler_.serves(state_.holders(), needed)) {
+      score.throughput = scheduler_.largest_rate(state_.holders(), needed, target_);
     }
-    if (!score.better_than(best_score_)) return false;
+    if (!score.better_than(best_score_)) {
+      if (shortfall_ > 0) hopeless_ = shortfall_ * next_try;
+      return false;
+    }
     best_score_ = score;
     best_ = state_;
+    hopeless_ = 1;
     raise_target();
     return true;
   }
@@ -181,7 +190,8 @@ class RangeSearch {
     units.clear();
     const std::vector<double>& unmet = scheduler_.unmet();
     for (std::uint32_t unit = 0; unit < chain_.size(); ++unit) {
-      const bool needy = state_.missing() > 0 ? state_.owners(unit) < problem_.floor : unmet[unit] > 0;
+      const bool needy = state_.missing() > 0 ? state_.owners(unit) < problem_.floor
+                                              : unmet[unit] > 0 || state_.owners(unit) < problem_.replicas;
       if (needy) units.push_back(unit);
     }
     if (units.empty()) return static_cast<std::uint32_t>(rng_.below(chain_.size()));
@@ -270,8 +280,10 @@ class RangeSearch {
   RangeState state_, best_;
   Score best_score_;
   Scheduler scheduler_;
+  const double target_gain_;
   Rng rng_;
   double target_ = 0, shortfall_ = 0;
+  double hopeless_ = 1;      // states with more shortfall are not tried at a lower rate
   std::uint64_t moved_ = 0;  // bytes beyond what is held
   std::vector<Holder> guide_;
   std::vector<std::uint32_t> guide_of_;  // index of a movable peer in it
@@ -279,6 +291,25 @@ class RangeSearch {
   std::vector<std::vector<std::uint32_t>> fitting_;           // movable peers that fit each unit
   std::vector<std::pair<std::uint32_t, UnitRange>> changed_;  // with the range before
 };
+
+// Whether the state is better than `best`, which then is its score. Most states are not, and one pass shows it.
+bool improves(Scheduler& scheduler, const RangeState& state, Score& best) {
+  Score score{state.missing(), 0, state.thin()};
+  if (score.missing > best.missing) return false;
+  if (score.missing < best.missing) {
+    best = state.score();
+    return true;
+  }
+  const double needed = best.value() * (1 + score.thin) * (1 + 1e-6);
+  if (!(needed > 0)) {
+    score = state.score();
+  } else if (scheduler.serves(state.holders(), needed)) {
+    score.throughput = scheduler.largest_rate(state.holders(), needed, needed * polish_gain);
+  }
+  if (!score.better_than(best)) return false;
+  best = score;
+  return true;
+}
 
 }  // namespace
 
@@ -294,9 +325,9 @@ RangeState search_ranges(const Problem& problem, const RangeState& start, double
   Score score{std::numeric_limits<std::uint32_t>::max(), 0};
   const std::uint32_t rounds = problem.count <= most_restarted ? restarts : 1;
   for (std::uint32_t round = 0; round < rounds; ++round) {
-    RangeSearch search(problem, start, bound, limits, round + 1);
+    RangeSearch search(problem, best, bound, limits, round + 1);
     const std::uint64_t steps = std::min<std::uint64_t>(most_steps, most_work / search.step_work()) / rounds;
-    RangeState found = search.run(static_cast<std::uint32_t>(steps));
+    RangeState found = search.run(static_cast<std::uint32_t>(limits.effort * static_cast<double>(steps)));
     if (!search.score().better_than(score)) continue;
     score = search.score();
     best = std::move(found);
@@ -308,7 +339,8 @@ RangeState search_ranges(const Problem& problem, const RangeState& start, double
 void polish_ranges(const Problem& problem, RangeState& state) {
   if (problem.count > most_polished) return;
   const std::uint32_t size = problem.chain.size();
-  std::uint32_t left = polish_scores;
+  std::uint32_t left = polish_trials;
+  Scheduler scheduler(problem.chain);
   Score best = state.score();
   for (bool better = true; better && left > 0;) {
     better = false;
@@ -326,9 +358,7 @@ void polish_ranges(const Problem& problem, RangeState& state) {
           if (range == own) continue;
           state.set(peer, range);
           --left;
-          const Score score = state.missing() <= best.missing ? state.score() : Score{state.missing(), 0};
-          if (!score.better_than(best)) continue;
-          best = score;
+          if (!improves(scheduler, state, best)) continue;
           own = range;
           better = true;
         }
@@ -341,9 +371,7 @@ void polish_ranges(const Problem& problem, RangeState& state) {
         state.set(peer, of_other);
         state.set(other, own);
         --left;
-        const Score score = state.missing() <= best.missing ? state.score() : Score{state.missing(), 0};
-        if (score.better_than(best)) {
-          best = score;
+        if (improves(scheduler, state, best)) {
           own = of_other;
           better = true;
         } else {
@@ -371,7 +399,8 @@ void revert_needless(const Problem& problem, const std::vector<UnitRange>& held,
       const UnitRange range = state.range(peer);
       const std::uint32_t missing = state.missing();
       state.set(peer, held[peer]);
-      if (state.missing() > missing || !scheduler.serves(state.holders(), enough)) state.set(peer, range);
+      const double needed = enough * (1 + state.thin());
+      if (state.missing() > missing || !scheduler.serves(state.holders(), needed)) state.set(peer, range);
     }
   }
 }

@@ -20,7 +20,8 @@ struct SearchLimits {
   std::vector<UnitRange> held;
   std::uint64_t budget = 0;
   double bytes_weight = 0;  // part of the throughput that fetching the whole chain once may cost
-  double enough = 0;        // tokens/s at which the search ends
+  double effort = 1;        // part of the steps
+  double enough = 0;        // value of the score at which the search ends
 };
 
 RangeState search_ranges(const Problem& problem, const RangeState& start, double bound,
@@ -29,7 +30,8 @@ RangeState search_ranges(const Problem& problem, const RangeState& start, double
 // For few peers: any range between cuts, or any at all in a short chain, that raises the score by itself. Counted.
 void polish_ranges(const Problem& problem, RangeState& state);
 
-// Gives peers their held ranges back as long as `enough` tokens/s are served and no more owners are missing.
+// Gives peers their held ranges back as long as the score's value stays at `enough` and no more owners
+// are missing.
 void revert_needless(const Problem& problem, const std::vector<UnitRange>& held, double enough,
                      RangeState& state);
 

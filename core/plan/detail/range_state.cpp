@@ -6,7 +6,9 @@ RangeState::RangeState(const Problem& problem)
     : problem_(&problem),
       owned_(std::size_t{problem.chain.size()} * problem.owners, 0),
       distinct_(problem.chain.size(), 0),
-      missing_(problem.chain.size() * problem.floor) {
+      missing_(problem.chain.size() * problem.floor),
+      thin_(problem.chain.size() * (problem.replicas - problem.floor) *
+            (problem.replicas - problem.floor + 1) / 2) {
   for (std::uint32_t peer = 0; peer < problem.count; ++peer)
     holders_.push_back({{}, problem.speed[peer], problem.line[peer]});
 }
@@ -26,16 +28,20 @@ void RangeState::count(std::uint32_t peer, UnitRange range, bool add) {
     std::uint32_t& owned = owned_[std::size_t{unit} * problem_->owners + problem_->owner[peer]];
     if (add) {
       if (owned++ > 0) continue;
-      if (distinct_[unit]++ < problem_->floor) --missing_;
+      const std::uint32_t owners = distinct_[unit]++;
+      if (owners < problem_->floor) --missing_;
+      thin_ -= problem_->thinness(owners);
     } else {
       if (--owned > 0) continue;
-      if (--distinct_[unit] < problem_->floor) ++missing_;
+      const std::uint32_t owners = --distinct_[unit];
+      if (owners < problem_->floor) ++missing_;
+      thin_ += problem_->thinness(owners);
     }
   }
 }
 
 Score RangeState::score() const {
-  return {missing_, best_schedule(problem_->chain, holders_).throughput};
+  return {missing_, best_schedule(problem_->chain, holders_).throughput, thin()};
 }
 
 std::vector<std::uint32_t> RangeState::cuts() const {

@@ -18,7 +18,8 @@ class RangeState {
   const std::vector<Holder>& holders() const { return holders_; }
   void set(std::uint32_t peer, UnitRange range);  // it fits, or is empty
   std::uint32_t owners(std::uint32_t unit) const { return distinct_[unit]; }
-  std::uint32_t missing() const { return missing_; }
+  std::uint32_t missing() const { return missing_; }  // as in Score
+  double thin() const { return static_cast<double>(thin_) / problem_->chain.size(); }
   Score score() const;
   // Ends of ranges and of the chain, ascending.
   std::vector<std::uint32_t> cuts() const;
@@ -30,7 +31,7 @@ class RangeState {
   std::vector<Holder> holders_;
   std::vector<std::uint32_t> owned_;     // [unit][owner]
   std::vector<std::uint32_t> distinct_;  // of each unit
-  std::uint32_t missing_ = 0;
+  std::uint32_t missing_ = 0, thin_ = 0;
 };
 
 }  // namespace neuroshard::plan::detail

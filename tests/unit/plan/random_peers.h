@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/rng.h"
-#include "core/plan/planner.h"
+#include "core/plan/placeable.h"
 
 namespace neuroshard::plan::test {
 

@@ -318,10 +318,50 @@ class TestPlanner : public QObject {
           100.0 * static_cast<double>(next.joined_bytes) / static_cast<double>(held),
           next.throughput / fresh.throughput);
       QVERIFY(next.least_owners >= 2);
-      QVERIFY(next.throughput >= fresh.throughput / 1.11);
+      QVERIFY(next.throughput >= fresh.throughput / 1.06);
       // At least the newcomers' ranges have to be fetched; holders that stay add little to that.
       QVERIFY(next.moved_bytes * 100 <= 25 * held);
     }
+  }
+
+  void units_get_the_replicas_that_memory_allows() {
+    const GrowthRules rules = mainnet_rules();
+    for (const std::uint64_t count : {60, 100}) {
+      Rng rng(count);
+      const std::vector<PlanPeer> peers = random_peers(rng, count);
+      PlanOptions five;
+      five.replicas = 5;
+      const auto make = [&](const compute::ModelShape& shape) {
+        return Chain::of_shape(rules, shape, shape.hidden);
+      };
+      const Chain chain = chain_of(rules, placeable_shape(rules, peers, five, make).shape);
+      PlanRequest request;
+      request.chain = &chain;
+      request.peers = peers;
+      const Plan two = make_plan(request).value();
+      request.options.replicas = 5;
+      const Plan plan = make_plan(request).value();
+      const auto fewest = [&](const Plan& of) {
+        std::size_t least = peers.size();
+        for (const auto& owners : owners_of(chain, of, peers)) least = std::min(least, owners.size());
+        return least;
+      };
+      qInfo("%zu nodes: at least %zu owners instead of %zu, at %.3f of the throughput", count, fewest(plan),
+            fewest(two), plan.throughput / two.throughput);
+      QVERIFY(fewest(plan) >= 5);
+      QVERIFY(fewest(two) < fewest(plan));
+      QVERIFY(plan.throughput >= 0.9 * two.throughput);
+    }
+  }
+
+  // A unit without a second owner comes before all others' third.
+  void two_owners_come_before_more() {
+    const Chain chain = plain_chain(4);
+    std::vector<PlanPeer> peers;
+    for (int i = 0; i < 4; ++i) peers.push_back(plain_peer("node" + std::to_string(i), 2));
+    PlanRequest request = request_of(chain, peers);
+    request.options.replicas = 4;
+    QCOMPARE(make_plan(request).value().least_owners, 2u);
   }
 
   void a_byte_budget_holds() {
@@ -350,7 +390,7 @@ class TestPlanner : public QObject {
           free.throughput);
     QVERIFY(limited.moved_bytes <= request.options.migration_bytes);
     QVERIFY(limited.throughput >= kept * (1 - 1e-6));
-    QVERIFY(free.throughput >= limited.throughput / 1.11);
+    QVERIFY(free.throughput >= limited.throughput / 1.06);
   }
 
   void measured_speeds_undo_false_ones() {

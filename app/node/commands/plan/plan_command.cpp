@@ -7,10 +7,11 @@
 
 #include "app/node/command.h"
 #include "app/node/commands/plan/plan_input.h"
+#include "app/node/commands/plan/plan_rules.h"
 #include "core/compute/slot.h"
 #include "core/config/network_profile.h"
 #include "core/plan/architecture.h"
-#include "core/plan/planner.h"
+#include "core/plan/placeable.h"
 
 namespace neuroshard::app {
 namespace {
@@ -20,6 +21,7 @@ using nlohmann::ordered_json;
 struct PlanFlags {
   std::string peers, what_if, beacon;
   std::string wire = "int8", precision = "fp32";
+  plan::PlanOptions options;
 };
 
 struct NetworkPlan {
@@ -41,23 +43,6 @@ bool same(const compute::ModelShape& a, const compute::ModelShape& b) {
 std::string describe(const compute::ModelShape& shape) {
   return fmt::format("{} layers of width {}, {:.4g} million parameters", shape.layers, shape.hidden,
                      static_cast<double>(compute::model_parameter_count(shape)) / 1e6);
-}
-
-plan::GrowthRules rules_of(const config::ConsensusPart& consensus, const std::string& precision) {
-  plan::GrowthRules rules;
-  rules.minimum = config::model_shape(consensus);
-  rules.grows = consensus.grows != 0;
-  rules.heads_per_kv_head = static_cast<std::uint32_t>(consensus.heads_per_kv_head);
-  rules.ffn_percent = static_cast<std::uint32_t>(consensus.ffn_percent);
-  rules.batch_tokens = consensus.batch_tokens;
-  rules.precision = precision == "bf16" ? compute::Precision::Bf16 : compute::Precision::Fp32;
-  return rules;
-}
-
-// Of one token's activations (docs/protocol/pipeline.md).
-double boundary_bytes(const std::string& wire, const compute::ModelShape& shape) {
-  if (wire == "int8") return 4.0 + shape.hidden;
-  return (wire == "bf16" ? 2.0 : 4.0) * shape.hidden;
 }
 
 class PlanRun {
@@ -82,12 +67,13 @@ class PlanRun {
     const auto chain_of = [&](const compute::ModelShape& shape) {
       return plan::Chain::of_shape(rules_, shape, boundary_bytes(flags_.wire, shape));
     };
-    result.placeable = plan::placeable_shape(rules_, peers, plan::PlanOptions(), chain_of);
+    result.placeable = plan::placeable_shape(rules_, peers, flags_.options, chain_of);
     NS_ASSIGN_OR_RETURN(result.chain, chain_of(result.placeable.shape));
     plan::PlanRequest request;
     request.chain = &*result.chain;
     request.peers = peers;
     request.beacon = beacon_;
+    request.options = flags_.options;
     if (!present_shape_ || same(*present_shape_, result.placeable.shape)) request.present = present_;
     NS_ASSIGN_OR_RETURN(result.plan, plan::make_plan(request));
     return result;
@@ -256,7 +242,7 @@ Expected<void> run_plan(const PlanFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(
       const config::NetworkProfile profile,
       config::load_network_profile(context.files, context.profile.empty() ? "mainnet" : context.profile));
-  const plan::GrowthRules rules = rules_of(profile.consensus, flags.precision);
+  const plan::GrowthRules rules = plan_rules(profile.consensus, flags.precision);
   NS_RETURN_IF_ERROR(plan::validate(rules));
   NS_ASSIGN_OR_RETURN(const plan::Chain smallest,
                       plan::Chain::of_shape(rules, rules.minimum, boundary_bytes(flags.wire, rules.minimum)));
@@ -321,6 +307,10 @@ void add_plan_command(CLI::App& root, CommandContext& context) {
   plan.add_option("--wire", flags->wire, "format of activations between nodes")
       ->check(CLI::IsMember({"int8", "bf16", "fp32"}))
       ->default_str("int8");
+  plan.add_option("--replicas", flags->options.replicas,
+                  "owners that each slot should have; it has two at least")
+      ->check(CLI::Range(2, 16))
+      ->capture_default_str();
   plan.add_option("--precision", flags->precision, "of training: bf16 takes more memory for packed copies")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->default_str("fp32");

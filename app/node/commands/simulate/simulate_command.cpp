@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/command.h"
+#include "app/node/commands/simulate/simulate_plans.h"
 #include "core/platform/process/process_memory.h"
+#include "core/sim/plan_scenario.h"
 #include "core/sim/scenario.h"
 
 namespace neuroshard::app {
@@ -15,6 +17,8 @@ namespace {
 
 struct SimulateFlags {
   sim::ScenarioOptions options;
+  sim::PlanScenarioOptions plan;
+  std::optional<std::size_t> nodes;  // none: as the kind of scenario says
   std::string codec = "int8";
   std::string sync = "plain";
   bool list = false;
@@ -95,15 +99,34 @@ void show(const sim::ScenarioOptions& options, const sim::ScenarioResult& r, dou
   for (const std::string& broken : r.broken) output.line("  BROKEN: " + broken);
 }
 
+bool is_of_plans(const std::string& name) {
+  const auto& all = sim::plan_scenarios();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const sim::ScenarioInfo& info) { return info.name == name; });
+}
+
+// Both kinds of scenarios have a name, nodes and a seed.
+sim::PlanScenarioOptions plan_options(const SimulateFlags& flags) {
+  sim::PlanScenarioOptions options = flags.plan;
+  options.name = flags.options.name;
+  if (flags.nodes) options.nodes = *flags.nodes;
+  options.seed = flags.options.seed;
+  return options;
+}
+
 Expected<void> simulate(const SimulateFlags& flags, CommandContext& context) {
   if (flags.list) {
-    for (const sim::ScenarioInfo& s : sim::scenarios()) {
-      context.output.json_line({{"scenario", s.name}, {"what", s.what}});
-      context.output.line(fmt::format("{:<18} {}", s.name, s.what));
+    for (const auto* list : {&sim::scenarios(), &sim::plan_scenarios()}) {
+      for (const sim::ScenarioInfo& s : *list) {
+        context.output.json_line({{"scenario", s.name}, {"what", s.what}});
+        context.output.line(fmt::format("{:<18} {}", s.name, s.what));
+      }
     }
     return {};
   }
+  if (is_of_plans(flags.options.name)) return simulate_plans(plan_options(flags), context);
   sim::ScenarioOptions options = flags.options;
+  if (flags.nodes) options.nodes = *flags.nodes;
   NS_ASSIGN_OR_RETURN(options.codec.codec, outer::codec_from_name(flags.codec));
   const auto sync = rounds::sync_choice(flags.sync);
   if (!sync || sync->parts > 1)
@@ -130,12 +153,13 @@ void add_simulate_command(CLI::App& root, CommandContext& context) {
       "Simulate a network that trains together while nodes crash, disconnect or are Byzantine.\nFails if an "
       "invariant does not hold",
       {"neuroshardd simulate --list", "neuroshardd simulate --scenario partition --nodes 8 --seed 3",
-       "neuroshardd simulate --scenario alie --nodes 8 --json"});
+       "neuroshardd simulate --scenario alie --nodes 8 --json",
+       "neuroshardd simulate --scenario plan-churn --nodes 200 --hours 24"});
   sim::ScenarioOptions& o = flags->options;
   command.add_flag("--list", flags->list, "list the scenarios");
   command.add_option("--scenario", o.name, "name of the scenario")->capture_default_str();
-  command.add_option("--nodes", o.nodes, "number of nodes, including Byzantine nodes, 4 to 16,384")
-      ->capture_default_str();
+  command.add_option("--nodes", flags->nodes,
+                     "number of nodes, including Byzantine nodes, 4 to 16,384 (default: 8; plans: 60)");
   command.add_option("--seed", o.seed, "the same seed repeats a run exactly")->capture_default_str();
   command.add_option("--rounds", o.rounds, "outer rounds to train")->capture_default_str();
   command.add_option("--inner-steps", o.inner_steps, "inner steps of each node per round")
@@ -150,6 +174,15 @@ void add_simulate_command(CLI::App& root, CommandContext& context) {
   command.add_option("--loss", o.loss, "additional share of lost messages, 0 to 0.9")->capture_default_str();
   command.add_option("--byzantine", o.byzantine,
                      "number of Byzantine nodes, in scenarios that have them (default: a quarter)");
+  sim::PlanScenarioOptions& p = flags->plan;
+  command.add_option("--hours", p.hours, "hours that a scenario of plans lasts")->capture_default_str();
+  command.add_option("--churn", p.leaving_per_hour, "plans: part of the nodes that leaves in an hour")
+      ->capture_default_str();
+  command.add_option("--returning", p.returning, "plans: part of them that comes back")
+      ->capture_default_str();
+  command.add_option("--replicas", p.replicas, "plans: owners that each slot should have")
+      ->capture_default_str();
+  command.add_flag("--compare", p.compare, "plans: compare with planners that know when nodes leave");
   command.add_flag("--plain-mean", o.plain_mean, "aggregate without any defence, for comparison");
   set_body(command, context, [flags, &context] { return simulate(*flags, context); });
 }
