@@ -4,8 +4,10 @@
 
 #include <filesystem>
 
+#include "core/compute/growth.h"
 #include "core/config/network_profile.h"
 #include "core/data/manifest.h"
+#include "core/engine/initial_weights.h"
 #include "core/engine/training_checkpoints.h"
 #include "core/export/model_import.h"
 
@@ -21,14 +23,18 @@ std::string describe(const compute::ModelShape& s) {
 }
 
 // The flags that make a network of this shape.
-Error other_shape(const compute::ModelShape& theirs, const compute::ModelShape& ours) {
+Error other_shape(const compute::ModelShape& theirs, const compute::ModelShape& ours,
+                  const std::string& why) {
   return make_error(
       ErrorCode::InvalidArgument,
       fmt::format("the model in the folder has {}; rotation base {}, norm epsilon {}. The model of this "
-                  "data directory has {}; rotation base {}, norm epsilon {}. Use a data directory "
-                  "whose profile has the shape of the folder (neuroshardd network create --help)",
+                  "data directory has {}; rotation base {}, norm epsilon {}. It does not grow to that: {}. "
+                  "Use a data directory "
+                  "whose profile has the shape of the folder, or one to which it can grow (neuroshardd "
+                  "network create "
+                  "--help)",
                   describe(theirs), theirs.rope_theta, theirs.rms_epsilon, describe(ours), ours.rope_theta,
-                  ours.rms_epsilon));
+                  ours.rms_epsilon, why));
 }
 
 Expected<void> check_network(const checkpoint::Entry& source, const FolderImport& from) {
@@ -73,7 +79,9 @@ Expected<checkpoint::SaveResult> import_hugging_face(const FolderImport& from, c
   NS_ASSIGN_OR_RETURN(exporting::ImportSource source,
                       exporting::open_hugging_face_folder(from.files, from.path));
   const compute::ModelShape ours = config::model_shape(from.directory.profile().consensus);
-  if (!checkpoint::same_shape(source.model.shape(), ours)) return other_shape(source.model.shape(), ours);
+  const compute::ModelShape& theirs = source.model.shape();
+  if (const auto may_grow = compute::check_growth(theirs, ours); !may_grow.ok())
+    return other_shape(theirs, ours, may_grow.error().message);
   TrainerState state;
   NS_ASSIGN_OR_RETURN(state.tokenizer_hash, matching_tokenizer(from, source.tokenizer));
   checkpoint::Manifest manifest;
@@ -82,10 +90,14 @@ Expected<checkpoint::SaveResult> import_hugging_face(const FolderImport& from, c
   manifest.architecture_version = first_architecture_version;
   manifest.trainer_state = encode_trainer_state(state);
   manifest.saved_at = from.clock.wall_now();
+  manifest.architecture = ours;
   manifest.origin =
       "Hugging Face folder " + std::filesystem::path(from.path).lexically_normal().filename().string();
+  if (!checkpoint::same_shape(theirs, ours))
+    manifest.origin += fmt::format(", grown from {} layers of width {}", theirs.layers, theirs.hidden);
   if (manifest.origin.size() > 200) manifest.origin = "Hugging Face folder";
-  return exporting::import_model(writer, source, std::move(manifest), progress, cancel);
+  const Hash256 seed = initial_seed(from.directory.network_id(), first_architecture_version);
+  return exporting::import_model(writer, source, std::move(manifest), seed, progress, cancel);
 }
 
 }  // namespace

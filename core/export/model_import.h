@@ -26,11 +26,12 @@ struct ImportSource {
 // Corrupt, Unsupported (names what our model does not have).
 Expected<ImportSource> open_hugging_face_folder(storage::FileEnv& env, const std::string& folder);
 
-// Writes the weights as a pinned checkpoint, never the newest by itself, with moments and balancing biases of zero. manifest: as
-// the caller knows it, with the architecture of the source. Memory: a few megabytes. Errors: Cancelled and those of
-// checkpoint::Writer::take_in().  Threads: one.
+// Writes the weights as a pinned checkpoint, never the newest by itself, with moments and balancing biases of zero. The
+// manifest's architecture is that of the source, or a larger one to which it grows (compute/growth.h); seed: of new weights.
+// Memory: a few megabytes, and one slot before and after where the model grows. Errors: InvalidArgument (it can't grow so),
+// Cancelled and those of checkpoint::Writer::take_in().  Threads: one.
 Expected<checkpoint::SaveResult> import_model(checkpoint::Writer& writer, ImportSource& source,
-                                              checkpoint::Manifest manifest,
+                                              checkpoint::Manifest manifest, const Hash256& seed,
                                               const checkpoint::Progress& progress = {},
                                               const CancelToken& cancel = {});
 

@@ -6,6 +6,15 @@
 namespace neuroshard::plan {
 namespace {
 
+// Part of the peers that fit a layer, the second unit.
+double useful_share(const Chain& chain, const std::vector<PlanPeer>& peers, const PlanOptions& options) {
+  const std::uint64_t needed = chain.memory({1, 2});
+  const auto useful = std::count_if(peers.begin(), peers.end(), [&](const PlanPeer& peer) {
+    return usable_bytes(peer, options.baseline_bytes) >= needed;
+  });
+  return static_cast<double>(useful) / static_cast<double>(std::max<std::size_t>(1, peers.size()));
+}
+
 PlaceableShape with_copies(const GrowthRules& rules, const std::vector<PlanPeer>& peers,
                            const PlanOptions& options, const MakeChain& make_chain, double needed) {
   std::vector<std::uint64_t> memory;
@@ -16,6 +25,7 @@ PlaceableShape with_copies(const GrowthRules& rules, const std::vector<PlanPeer>
     if (rung.shape.layers > largest.layers || rung.shape.hidden > largest.hidden) break;
     const auto chain = make_chain(rung.shape);
     if (!chain.ok()) break;
+    if (best.shape.layers != 0 && useful_share(*chain, peers, options) < options.useful_share) break;
     const double copies = holdable_copies(*chain, peers, options);
     if (best.shape.layers == 0 || copies >= needed) best = {rung.shape, copies};
   }

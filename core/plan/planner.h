@@ -39,6 +39,8 @@ struct PlanOptions {
   // Distinct owners that each unit should have; it must have least_replicas. A unit that misses one costs as much as one
   // part of the throughput by the number of units; one that misses two thrice, one that misses three six times.
   std::uint32_t replicas = least_replicas;
+  // Part of the peers that have to fit a layer; it limits the shape (placeable.h).
+  double useful_share = 0.75;
   // Part of the steps of each search: less is faster, and the plans are worse.
   double effort = 1;
   // Throughput that dealing by the beacon may cost in all.

@@ -11,7 +11,6 @@ namespace {
 
 constexpr double fill_part = 0.1;  // of a mean session, to fetch a range in
 constexpr double foreseen_hours[] = {0.25, 0.5, 1, 2};
-constexpr std::size_t measured_rounds = 3;
 constexpr double least_of_honest = 0.95;
 constexpr double false_part = 0.2;
 
@@ -69,14 +68,15 @@ Expected<PlanScenarioResult> run_false(PlanWorldOptions world) {
   world.homes.inflated = false_part;
   NS_ASSIGN_OR_RETURN(result.run, run_plan_world(world));
   const std::size_t rounds = std::min(honest.throughput.size(), result.run.throughput.size());
-  for (std::size_t round = measured_rounds; round < rounds; ++round) {
+  for (std::size_t round = rounds; round-- > 0;) {
     const double part = result.run.throughput[round] / honest.throughput[round];
-    result.least_of_honest = std::min(result.least_of_honest.value_or(part), part);
+    if (!result.of_honest) result.of_honest = part;
+    if (!(part >= least_of_honest)) break;
+    result.settled_round = round + 1;
   }
-  if (result.least_of_honest && *result.least_of_honest < least_of_honest)
-    result.broken.push_back(
-        fmt::format("false declarations cost {:.1f} % of the throughput after three rounds",
-                    100 * (1 - *result.least_of_honest)));
+  if (!(result.of_honest.value_or(0) >= least_of_honest))
+    result.broken.push_back(fmt::format("false declarations cost {:.1f} % of the throughput at the end",
+                                        100 * (1 - result.of_honest.value_or(0))));
   if (result.run.lost > 0)
     result.broken.push_back(fmt::format("nobody had a slot any more, {} times", result.run.lost));
   return result;

@@ -41,8 +41,10 @@ struct ForeseenRun {
 struct PlanScenarioResult {
   PlanWorldResult run;
   std::vector<ForeseenRun> foreseen;
-  // plan-false: throughput by that of a run in which all nodes declare what they have, after three rounds and later.
-  std::optional<double> least_of_honest;
+  // plan-false: throughput at the end by that of a run in which all nodes declare what they have, and the round from which on
+  // it is at least 0.95.
+  std::optional<double> of_honest;
+  std::optional<std::size_t> settled_round;
   std::vector<std::string> broken;  // what must hold and did not, in words
 };
 

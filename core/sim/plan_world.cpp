@@ -355,6 +355,8 @@ class PlanWorld {
     request.options = o_.plan;
     for (std::size_t i = 0; i < sizeof(std::uint64_t); ++i)
       request.beacon[i] = static_cast<std::uint8_t>(std::uint64_t{result_.rounds} >> (8 * i));
+    const auto copy = static_cast<double>(chain_->transfer(chain_->whole()));
+    request.options.migration_bytes = static_cast<std::uint64_t>(o_.moved_copies * copy);
     std::vector<Node*> placed;
     std::vector<plan::PlanPeer> real;
     for (Node* node : present()) {

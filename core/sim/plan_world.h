@@ -30,6 +30,7 @@ struct PlanWorldOptions {
   std::optional<compute::ModelShape> shape;  // at the start; none: the one that the nodes allow
   bool grows = false;                        // else the shape of the start stays
   double transfer_share = 0.5;               // of the lines
+  double moved_copies = 1;                   // copies of the model that a plan may let present holders fetch
   double fill_seconds = std::numeric_limits<double>::infinity();  // plan::counted_memory
   // For comparison: the planner knows when nodes leave, and gives nothing to those that leave within these hours.
   double foreseen_hours = 0;

@@ -135,6 +135,20 @@ void TestEvalCommand::a_hugging_face_folder_comes_back() {
   const QStringList elsewhere{"--data-dir", lab_.path("new"), "--profile", lab_.path("tiny.json")};
   const ProcessResult fresh = run_node(QStringList{"checkpoint", "import", folder} + elsewhere);
   QVERIFY2(fresh.ok(), fresh.text().constData());
+  // Into a larger model: it grows, and measures the same.
+  const QString larger = lab_.path("larger.json"), grown = lab_.path("grown");
+  QVERIFY(run_node({"network", "create", "--from", lab_.path("tiny.json"), "--name", "larger", "--layers",
+                    "4", "--out", larger})
+              .ok());
+  const ProcessResult growth =
+      run_node({"checkpoint", "import", folder, "--data-dir", grown, "--profile", larger});
+  QVERIFY2(growth.ok() && growth.out.contains("grown from"), growth.text().constData());
+  QVERIFY(run_node({"checkpoint", "restore", "0", "--data-dir", grown}).ok());
+  const ProcessResult measured =
+      run_node({"eval", lab_.path("held-out.txt"), "--cloze", "0", "--json", "--data-dir", grown});
+  const double loss = json_of(evaluate({"--checkpoint", name}))["model"].toObject()["loss"].toDouble();
+  const double of_grown = json_of(measured)["model"].toObject()["loss"].toDouble();
+  QVERIFY2(loss > 0 && std::abs(loss - of_grown) < 1e-3, measured.text().constData());
   const ProcessResult other =
       run_node(QStringList{"checkpoint", "import", folder, "--data-dir", lab_.path("solo")});
   QVERIFY(!other.ok());

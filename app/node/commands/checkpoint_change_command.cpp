@@ -202,6 +202,7 @@ Expected<void> import_into(Place place, const ChangeFlags& flags, CommandContext
             {context.files, context.clock, *place.opened->directory, flags.path}, writer,
             [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); }, context.stop));
     name = result.name;
+    if (!result.manifest.origin.empty()) context.output.line("From: " + result.manifest.origin + ".");
   }
   context.output.line(fmt::format("Imported {} as {}. To continue from it: neuroshardd checkpoint restore {}",
                                   flags.path, name, name));

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/checkpoint/writer.h"
+#include "core/compute/growth.h"
 #include "core/export/hugging_face_tokenizer.h"
 #include "core/export/model_export.h"
 #include "core/export/model_import.h"
@@ -62,7 +63,7 @@ class TestModelImport : public QObject {
     QVERIFY2(source.ok(), source.ok() ? "" : source.error().describe().c_str());
     QVERIFY(tokenizer_->is_prefix_of(source->tokenizer) && source->tokenizer.is_prefix_of(*tokenizer_));
     auto writer = checkpoint::Writer::open(disk_, key_, "/other").value();
-    const auto saved = import_model(writer, *source, tiny_manifest(0, source->model.shape()));
+    const auto saved = import_model(writer, *source, tiny_manifest(0, source->model.shape()), {});
     QVERIFY2(saved.ok(), saved.ok() ? "" : saved.error().describe().c_str());
     const checkpoint::Catalogue catalogue(disk_, "/other");
     const checkpoint::Entry imported = catalogue.find(saved->name).value();
@@ -85,6 +86,46 @@ class TestModelImport : public QObject {
     QVERIFY(biases);
     for (const auto& slot : buffers_of(loaded))
       for (const float value : slot.moment2) QCOMPARE(value, 0.0f);
+  }
+
+  void a_smaller_model_grows() {
+    start(2);
+    export_to("huggingface", "/hf", entry_);
+    auto source = open_hugging_face_folder(disk_, "/hf").value();
+    compute::ModelShape larger = source.model.shape();
+    larger.layers += 1;
+    larger.hidden *= 2;
+    larger.heads *= 2;
+    larger.kv_heads *= 2;
+    larger.ffn *= 2;
+    auto writer = checkpoint::Writer::open(disk_, key_, "/other").value();
+    const Hash256 seed{7};
+    const auto saved = import_model(writer, source, tiny_manifest(0, larger), seed);
+    QVERIFY2(saved.ok(), saved.ok() ? "" : saved.error().describe().c_str());
+    const checkpoint::Entry imported = checkpoint::Catalogue(disk_, "/other").find(saved->name).value();
+    QVERIFY(checkpoint::verify(disk_, imported).ok());
+    TinyState loaded(9, larger), before(9, source.model.shape());
+    QVERIFY(checkpoint::load(disk_, imported, loaded.request()).ok());
+    QVERIFY(checkpoint::load(disk_, entry_, before.request()).ok());
+    std::size_t continued = 0;
+    for (const auto& slot : buffers_of(loaded)) {
+      std::vector<float> old;
+      if (const auto from = compute::grown_from(before.shape, larger, slot.id)) {
+        for (const auto& other : buffers_of(before))
+          if (other.id == *from) old.assign(other.parameters.begin(), other.parameters.end());
+        ++continued;
+      }
+      std::vector<float> expected(slot.parameters.size());
+      compute::grow_slot(before.shape, larger, slot.id, {old.data(), old.size()}, seed,
+                         {expected.data(), expected.size()});
+      QVERIFY(std::equal(expected.begin(), expected.end(), slot.parameters.begin(), slot.parameters.end()));
+      for (const float value : slot.moment1) QCOMPARE(value, 0.0f);
+    }
+    QCOMPARE(continued, compute::model_slots(before.shape).size());
+    // The other way round.
+    larger.hidden = source.model.shape().hidden / 2;
+    const auto refused = import_model(writer, source, tiny_manifest(0, larger), seed);
+    QVERIFY(!refused.ok() && refused.error().code == ErrorCode::InvalidArgument);
   }
 
   void what_the_model_does_not_have_is_named_data() {
@@ -168,7 +209,7 @@ class TestModelImport : public QObject {
     CancelSource cancel;
     cancel.cancel();
     const auto stopped =
-        import_model(writer, source, tiny_manifest(0, source.model.shape()), {}, cancel.token());
+        import_model(writer, source, tiny_manifest(0, source.model.shape()), {}, {}, cancel.token());
     QCOMPARE(stopped.error().code, ErrorCode::Cancelled);
     QVERIFY(disk_.list("/other")->empty());
   }

@@ -59,12 +59,14 @@ inline std::vector<PlanPeer> random_peers(Rng& rng, std::size_t count, const Pee
   return peers;
 }
 
-// The largest shape of which these peers can hold enough copies.
+// The largest shape of which these peers can hold enough copies, although many may not fit a layer of it.
 inline compute::ModelShape shape_for(const GrowthRules& rules, const std::vector<PlanPeer>& peers) {
   const auto chain = [&](const compute::ModelShape& shape) {
     return Chain::of_shape(rules, shape, shape.hidden);
   };
-  return placeable_shape(rules, peers, PlanOptions(), chain).shape;
+  PlanOptions options;
+  options.useful_share = 0;
+  return placeable_shape(rules, peers, options, chain).shape;
 }
 
 }  // namespace neuroshard::plan::test

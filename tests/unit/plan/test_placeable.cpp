@@ -34,11 +34,27 @@ class TestPlaceable : public QObject {
     for (const std::uint32_t replicas : {2u, 5u, 12u}) {
       PlanOptions options;
       options.replicas = replicas;
+      options.useful_share = 0;
       const PlaceableShape found = placeable_shape(mainnet_rules(), peers, options, make);
       QVERIFY(found.copies >= replicas / 0.8);
       QVERIFY(compute::model_parameter_count(found.shape) < before);
       before = compute::model_parameter_count(found.shape);
     }
+  }
+
+  // Most nodes have a layer, however large the network is.
+  void most_nodes_fit_a_layer() {
+    const std::vector<PlanPeer> peers = peers_of(1'000);
+    PlanOptions options;
+    const auto fitting = [&] {
+      const Chain chain = make(placeable_shape(mainnet_rules(), peers, options, make).shape).value();
+      return std::count_if(peers.begin(), peers.end(), [&](const PlanPeer& peer) {
+        return usable_bytes(peer, options.baseline_bytes) >= chain.memory({1, 2});
+      });
+    };
+    QVERIFY(fitting() >= 750);
+    options.useful_share = 0;
+    QVERIFY(fitting() < 750);
   }
 
   // From the shape that some nodes allow, up and down with others, and never to and fro with the same.
