@@ -115,9 +115,11 @@ class PlanWorld {
   void come_and_go() {
     for (Node& node : nodes_) {
       if (node.present && node.leaves() <= now_) leave(node);
-      if (node.present || node.session >= node.home->sessions.size()) continue;
-      const Session& session = node.home->sessions[node.session];
-      if (static_cast<double>(session.from) > now_ || static_cast<double>(session.to) <= now_) continue;
+      // A session that was shorter than a step is over before it was seen.
+      const std::vector<Session>& sessions = node.home->sessions;
+      while (!node.present && node.session < sessions.size() && node.leaves() <= now_) ++node.session;
+      if (node.present || node.session >= sessions.size()) continue;
+      if (static_cast<double>(sessions[node.session].from) > now_) continue;
       node.present = true;
       node.since = now_;
       if (now_ > 0) ++result_.arrivals;
@@ -213,8 +215,7 @@ class PlanWorld {
       if (node->serving == node->wanted || next_unit(*node, chain_->size()) < chain_->size()) continue;
       ready.push_back(node);
     }
-    for (bool again = true; again;) {
-      again = false;
+    while (true) {
       std::vector<UnitRange> after;
       for (const Node* node : present()) {
         const bool goes = std::find(ready.begin(), ready.end(), node) != ready.end();
@@ -229,7 +230,6 @@ class PlanWorld {
       const auto stays = std::find_if(ready.begin(), ready.end(), leaves_too_few);
       if (stays == ready.end()) break;
       ready.erase(stays);
-      again = true;
     }
     for (Node* node : ready) {
       node->serving = node->wanted;

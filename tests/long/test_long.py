@@ -206,7 +206,7 @@ class LongChecks(unittest.TestCase):
         for ratios, seconds, differ, verdicts in (([0.7, 0.86, 0.9], 1200, 0, ["met", "met"]), ([0.84, 0.84, 0.99], 1200, 0, ["missed", "met"]),
                                                   ([0.9], 1200, 0, ["measured", "met"]), ([0.9] * 3, 1200, 1, ["met", "missed"])):
             run = self.new_run()
-            targets_pipeline.judge_failures(run, [pair(ratio, differ=differ) for ratio in ratios], seconds, 60)
+            targets_pipeline.judge_failures(run, [pair(ratio, differ=differ) for ratio in ratios], seconds, seconds, 60)
             self.assertEqual([c["verdict"] for c in run.claims if c["gate"]], verdicts)
         self.assertEqual([targets_pipeline.outcome_of_parts(status, output) for status, output in (
             (0, '{"ratio": 1}'), (1, '{"differ": 1}'), (1, '{"error": "x"}'), (1, "Traceback"), (77, ""), (-9, ""))],
