@@ -6,7 +6,7 @@
 namespace neuroshard::plan {
 namespace {
 
-// Part of the peers that fit a layer, the second unit.
+// The second unit of a chain is a layer.
 double useful_share(const Chain& chain, const std::vector<PlanPeer>& peers, const PlanOptions& options) {
   const std::uint64_t needed = chain.memory({1, 2});
   const auto useful = std::count_if(peers.begin(), peers.end(), [&](const PlanPeer& peer) {
@@ -21,14 +21,24 @@ PlaceableShape with_copies(const GrowthRules& rules, const std::vector<PlanPeer>
   for (const PlanPeer& peer : peers) memory.push_back(peer.memory);
   const compute::ModelShape largest = choose_architecture(rules, memory).shape;
   PlaceableShape best;
-  for (const Rung& rung : ladder(rules)) {
-    if (rung.shape.layers > largest.layers || rung.shape.hidden > largest.hidden) break;
-    const auto chain = make_chain(rung.shape);
-    if (!chain.ok()) break;
-    if (best.shape.layers != 0 && useful_share(*chain, peers, options) < options.useful_share) break;
+  best.needed_copies = needed;
+  const std::vector<Rung> rungs = ladder(rules);
+  std::size_t chosen = 0;
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    const compute::ModelShape& shape = rungs[i].shape;
+    if (i > 0 && (shape.layers > largest.layers || shape.hidden > largest.hidden)) break;
+    const auto chain = make_chain(shape);
+    if (!chain.ok() || (i > 0 && useful_share(*chain, peers, options) < options.useful_share)) break;
     const double copies = holdable_copies(*chain, peers, options);
-    if (best.shape.layers == 0 || copies >= needed) best = {rung.shape, copies};
+    if (i > 0 && copies < needed) continue;
+    best.shape = shape;
+    best.copies = copies;
+    chosen = i;
   }
+  if (chosen + 1 == rungs.size()) return best;
+  if (const auto chain = make_chain(rungs[chosen + 1].shape); chain.ok())
+    best.next = {rungs[chosen + 1], holdable_copies(*chain, peers, options),
+                 useful_share(*chain, peers, options)};
   return best;
 }
 

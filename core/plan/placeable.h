@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "core/plan/architecture.h"
 #include "core/plan/planner.h"
@@ -18,9 +19,16 @@ double holdable_copies(const Chain& chain, const std::vector<PlanPeer>& peers, c
 // The largest shape of the ladder up to choose_architecture's of which the peers can hold options.replicas copies in
 // the usable part of what they hold. So ranges, whole tiers and nodes too small for a layer do not make a plan impossible.
 // The minimum if none. rules: valid.
+struct NextShape {
+  Rung rung;
+  double copies = 0;        // of it, that the peers can hold
+  double useful_share = 0;  // part of the peers that fit a layer of it
+};
 struct PlaceableShape {
   compute::ModelShape shape;
-  double copies = 0;  // of it, that the peers can hold
+  double copies = 0;              // of it, that the peers can hold
+  double needed_copies = 0;       // of any shape
+  std::optional<NextShape> next;  // the next rung of the ladder, with what keeps the peers from it
 };
 PlaceableShape placeable_shape(const GrowthRules& rules, const std::vector<PlanPeer>& peers,
                                const PlanOptions& options, const MakeChain& make_chain);

@@ -2,9 +2,8 @@
 // present plan. Every node that computes it gets the same plan: peers are taken in the order of their ids, sums have a
 // fixed order, the searches count steps and never read a clock.
 //
-// Memory is a hard limit. First, as many units as possible have two distinct owners, and then as many as
-// the options ask for; then the throughput (schedule.h) is as
-// large as the searches find. Every peer that fits any unit holds some, so further peers become replicas. Cuts are
+// Memory is a hard limit. First, as many units as possible have two distinct owners; then the throughput (schedule.h) is as
+// large as the searches find, where missing owners beyond two count against it. Every peer that fits any unit holds some, so further peers become replicas. Cuts are
 // common boundaries of stages. With few peers a second search allows any range.
 #pragma once
 
@@ -36,8 +35,8 @@ struct PlanOptions {
   // Bytes that present holders may fetch because of one new plan; newcomers fetch their own range beyond it. A unit
   // that misses owners may cost more.
   std::uint64_t migration_bytes = std::numeric_limits<std::uint64_t>::max();
-  // Distinct owners that each unit should have; it must have least_replicas. A unit that misses one costs as much as one
-  // part of the throughput by the number of units; one that misses two thrice, one that misses three six times.
+  // Distinct owners that each unit should have; it must have least_replicas. The search divides the throughput by
+  // 1 + t / units: a unit adds 1 to t if it misses one owner, 3 if it misses two, 6 if it misses three.
   std::uint32_t replicas = least_replicas;
   // Part of the peers that have to fit a layer; it limits the shape (placeable.h).
   double useful_share = 0.75;

@@ -10,8 +10,8 @@
 namespace neuroshard::plan::detail {
 namespace {
 
-constexpr std::uint32_t restarts = 4;  // each with another target
-constexpr std::size_t most_restarted = 200;
+constexpr std::uint32_t passes = 4;  // each from the best state so far, with another target
+constexpr std::size_t most_repeated = 200;
 constexpr std::uint32_t most_polished = 400;
 constexpr std::uint32_t polish_trials = 20'000;
 constexpr double polish_gain = 1.3;  // of the throughput, that one change is looked for
@@ -323,7 +323,7 @@ RangeState search_ranges(const Problem& problem, const RangeState& start, double
                          const SearchLimits& limits) {
   RangeState best = start;
   Score score{std::numeric_limits<std::uint32_t>::max(), 0};
-  const std::uint32_t rounds = problem.count <= most_restarted ? restarts : 1;
+  const std::uint32_t rounds = problem.count <= most_repeated ? passes : 1;
   for (std::uint32_t round = 0; round < rounds; ++round) {
     RangeSearch search(problem, best, bound, limits, round + 1);
     const std::uint64_t steps = std::min<std::uint64_t>(most_steps, most_work / search.step_work()) / rounds;

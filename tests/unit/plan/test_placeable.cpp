@@ -1,6 +1,7 @@
 // Shapes by what nodes can hold, changes of them, and what nodes keep through a change.
 #include <QtTest>
 
+#include "core/compute/growth.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/plan/random_peers.h"
 
@@ -39,6 +40,43 @@ class TestPlaceable : public QObject {
       QVERIFY(found.copies >= replicas / 0.8);
       QVERIFY(compute::model_parameter_count(found.shape) < before);
       before = compute::model_parameter_count(found.shape);
+    }
+  }
+
+  // The rung after the chosen one misses at least one condition.
+  void the_next_shape_says_what_it_needs() {
+    for (const double share : {0.0, 0.75}) {
+      for (const std::size_t count : {3, 12, 60, 300}) {
+        const std::vector<PlanPeer> peers = peers_of(count);
+        std::uint64_t contributed = 0;
+        for (const PlanPeer& peer : peers) contributed += counted_bytes(peer.memory);
+        PlanOptions options;
+        options.useful_share = share;
+        const PlaceableShape found = placeable_shape(mainnet_rules(), peers, options, make);
+        QVERIFY(found.next.has_value());
+        QVERIFY(compute::model_parameter_count(found.next->rung.shape) >
+                compute::model_parameter_count(found.shape));
+        QCOMPARE(found.next->copies, copies_of(found.next->rung.shape, peers));
+        QVERIFY(found.next->rung.required_bytes > contributed || found.next->copies < found.needed_copies ||
+                found.next->useful_share < share);
+      }
+    }
+  }
+
+  // The same map of layers as the weights' (compute/growth.h).
+  void carried_layers_are_those_of_growth() {
+    compute::ModelShape smaller = mainnet_rules().minimum, larger = smaller;
+    for (smaller.layers = 1; smaller.layers <= 12; ++smaller.layers) {
+      for (larger.layers = smaller.layers; larger.layers <= 24; ++larger.layers) {
+        for (std::uint32_t layer = 0; layer < smaller.layers; ++layer) {
+          const UnitRange carried = carried_range({layer + 1, layer + 2}, smaller.layers, larger.layers);
+          const auto from =
+              compute::grown_from(smaller, larger, {compute::SlotKind::Layer, carried.first - 1, 0});
+          QVERIFY(from && from->layer == layer);
+          for (std::uint32_t unit = carried.first + 1; unit < carried.end; ++unit)
+            QVERIFY(!compute::grown_from(smaller, larger, {compute::SlotKind::Layer, unit - 1, 0}));
+        }
+      }
     }
   }
 

@@ -106,7 +106,22 @@ std::string why(const plan::PlacedPeer& peer) {
   return "";
 }
 
-void print_shape(const NetworkPlan& result, Output& output) {
+// The conditions of the next shape that are not met.
+std::string needs(const NetworkPlan& result, double useful_share) {
+  const plan::NextShape& next = *result.placeable.next;
+  std::vector<std::string> needed;
+  if (next.rung.required_bytes > result.architecture.contributed_bytes)
+    needed.push_back(gigabytes(next.rung.required_bytes) + " of memory");
+  if (next.copies < result.placeable.needed_copies)
+    needed.push_back(fmt::format("nodes that hold {:.1f} copies in whole layers, now {:.1f}",
+                                 result.placeable.needed_copies, next.copies));
+  if (next.useful_share < useful_share)
+    needed.push_back(fmt::format("{:.0f} % of the nodes with room for a layer, now {:.0f} %",
+                                 100 * useful_share, 100 * next.useful_share));
+  return fmt::format("{}", fmt::join(needed, "; "));
+}
+
+void print_shape(const NetworkPlan& result, double useful_share, Output& output) {
   const plan::Architecture& architecture = result.architecture;
   output.line(
       fmt::format("memory      {} in whole tiers of 500 MB", gigabytes(architecture.contributed_bytes)));
@@ -119,14 +134,9 @@ void print_shape(const NetworkPlan& result, Output& output) {
   output.line(fmt::format("tier        {}{}", plan::to_string(architecture.tier),
                           next_tier ? fmt::format(", the next one from {}", gigabytes(*next_tier)) : ""));
   output.line(fmt::format("model       {}", describe(result.placeable.shape)));
-  if (!same(result.placeable.shape, architecture.shape)) {
-    output.line(fmt::format("            The memory would allow {}, but nodes hold whole layers.",
-                            describe(architecture.shape)));
-  }
-  if (architecture.next) {
-    output.line(fmt::format("next        {}, from {}", describe(architecture.next->shape),
-                            gigabytes(architecture.next->required_bytes)));
-  }
+  if (result.placeable.next)
+    output.line(fmt::format("next        {}; needs {}", describe(result.placeable.next->rung.shape),
+                            needs(result, useful_share)));
 }
 
 void print_plan(const NetworkPlan& result, Output& output) {
@@ -182,9 +192,13 @@ ordered_json to_json(const NetworkPlan& result) {
   for (const plan::UnitRange range : plan.short_ranges) single.push_back({range.first, range.end});
   ordered_json next_tier = nullptr, next = nullptr;
   if (const auto bytes = plan::next_tier_bytes(architecture.tier)) next_tier = *bytes;
-  if (architecture.next) {
-    next = shape_json(architecture.next->shape);
-    next["memory_bytes"] = architecture.next->required_bytes;
+  if (result.placeable.next) {
+    const plan::NextShape& larger = *result.placeable.next;
+    next = shape_json(larger.rung.shape);
+    next["memory_bytes"] = larger.rung.required_bytes;
+    next["copies"] = larger.copies;
+    next["needed_copies"] = result.placeable.needed_copies;
+    next["useful_share"] = larger.useful_share;
   }
   return {{"state", plan::to_string(architecture.state)},
           {"tier", plan::to_string(architecture.tier)},
@@ -262,7 +276,7 @@ Expected<void> run_plan(const PlanFlags& flags, CommandContext& context) {
   PlanRun run(flags, rules, beacon, file->present);
   NS_ASSIGN_OR_RETURN(const NetworkPlan before, run.make(file->peers));
   ordered_json json = to_json(before);
-  print_shape(before, context.output);
+  print_shape(before, flags.options.useful_share, context.output);
   print_plan(before, context.output);
   if (!flags.what_if.empty()) {
     run.hold(before);
