@@ -42,11 +42,11 @@ PlanWorldOptions world_of(const PlanScenarioOptions& options) {
 }
 
 void check(const PlanWorldResult& run, PlanScenarioResult& result) {
-  if (run.lost > 0) result.broken.push_back(fmt::format("nobody had a slot any more, {} times", run.lost));
+  if (run.lost > 0) result.broken.push_back(fmt::format("slots were lost {} times", run.lost));
   // A change of the shape stops training until its plan is carried out.
   if (run.stalls > run.changes.size())
     result.broken.push_back(
-        fmt::format("training stood {} times, {:.0f} s in all", run.stalls, run.stalled_seconds));
+        fmt::format("training stopped {} times, {:.0f} s in all", run.stalls, run.stalled_seconds));
 }
 
 Expected<void> foresee(const PlanWorldOptions& world, PlanScenarioResult& result) {
@@ -77,8 +77,7 @@ Expected<PlanScenarioResult> run_false(PlanWorldOptions world) {
   if (!(result.of_honest.value_or(0) >= least_of_honest))
     result.broken.push_back(fmt::format("false declarations cost {:.1f} % of the throughput at the end",
                                         100 * (1 - result.of_honest.value_or(0))));
-  if (result.run.lost > 0)
-    result.broken.push_back(fmt::format("nobody had a slot any more, {} times", result.run.lost));
+  if (result.run.lost > 0) result.broken.push_back(fmt::format("slots were lost {} times", result.run.lost));
   return result;
 }
 

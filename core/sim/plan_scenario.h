@@ -24,7 +24,7 @@ struct PlanScenarioOptions {
   std::uint32_t replicas = 5;     // owners that each slot should have
   std::uint64_t seed = 1;
   double effort = 1;     // of the planner
-  bool compare = false;  // plan-churn: with planners that know when nodes leave
+  bool compare = false;  // with planners that know when nodes leave; not plan-false
   plan::GrowthRules rules;
   std::function<double(const compute::ModelShape&)> boundary_bytes;
   const Clock* clock = nullptr;  // measures the planner

@@ -66,8 +66,8 @@ struct PlanWorldResult {
   std::vector<ShapeChange> changes;
 };
 
-// Same options, same result on every machine, but slowest_plan_seconds. InvalidArgument: options out of range; Exhausted: the
-// nodes at the start can't hold the smallest model; Cancelled.
+// Same options, same result on every machine, but slowest_plan_seconds. Options: in the
+// ranges that plan_scenario.h checks. Exhausted: the nodes at the start can't hold the smallest model; Cancelled.
 Expected<PlanWorldResult> run_plan_world(const PlanWorldOptions& options);
 
 }  // namespace neuroshard::sim

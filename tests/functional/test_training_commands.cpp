@@ -215,17 +215,24 @@ void TestTrainingCommands::simulate_shows_plans() {
   const QStringList words = {"simulate", "--scenario", "plan-churn", "--nodes", "12", "--hours", "1"};
   const ProcessResult text = run_node(words);
   QVERIFY2(text.ok(), text.text().constData());
-  QVERIFY2(text.out.contains("slots nobody had any more  0"), text.out.constData());
+  QVERIFY2(text.out.contains("lost slots                 0"), text.out.constData());
   const QJsonObject object = json_lines(run_node(words + QStringList{"--json"}).out).value(0);
   QCOMPARE(object["rounds"].toInt(), 6);
   QVERIFY(object["tokens"].toDouble() > 0 && object["shape"].toObject()["layers"].toInt() > 0);
   const ProcessResult list = run_node({"simulate", "--list"});
   QVERIFY(list.out.contains("plan-false") && list.out.contains("partition"));
-  // A network whose slots nobody has any more is a failure.
+  // Flags of the other kind of scenario, and a scenario that does not exist.
+  for (const QStringList& wrong : {QStringList{"--scenario", "plan-churn", "--codec", "int4"},
+                                   QStringList{"--hours", "3"}, QStringList{"--scenario", "plan-moon"}}) {
+    const ProcessResult refused = run_node(QStringList{"simulate"} + wrong);
+    QCOMPARE(refused.exit_code, 64);
+    QVERIFY2(refused.err.contains("scenario"), refused.text().constData());
+  }
+  // A network that loses slots is a failure.
   const ProcessResult two = run_node({"simulate", "--scenario", "plan-churn", "--nodes", "24", "--hours", "4",
                                       "--seed", "3", "--replicas", "2", "--churn", "1"});
   QCOMPARE(two.exit_code, 1);
-  QVERIFY2(two.out.contains("BROKEN: nobody had a slot any more"), two.text().constData());
+  QVERIFY2(two.out.contains("BROKEN: slots were lost"), two.text().constData());
 }
 
 void TestTrainingCommands::held_directory_is_75() {

@@ -27,7 +27,7 @@ def plans(run):
     churn = f"{nodes} nodes for {hours} h, 20 % leave in an hour"
     if figures := simulate(f"churn-{nodes}-{hours}", "plan-churn", "--nodes", nodes, "--hours", hours):
         n = f"1 seed; {figures['departures']} left, {figures['arrivals']} came; slowest plan {figures['slowest_plan_seconds']:.2f} s"
-        run.claim(f"{churn}: slots that nobody had any more; stalls", "0; none", f"{figures['lost']}; {figures['stalls']}", figures["lost"] == 0, n)
+        run.claim(f"{churn}: lost slots; stalls", "0; none", f"{figures['lost']}; {figures['stalls']}", figures["lost"] == 0, n)
         run.claim(f"{churn}: owners of a slot; part of the time with fewer than five", "", f"{figures['least_owners']} or more; {100 * figures['short_share']:.1f} %", None, n)
         run.claim(f"{churn}: tokens beside a bound that no plan of the nodes exceeds", "", of_bound(figures), None, n)
     if figures := simulate("compared-200-12", "plan-churn", "--nodes", "200", "--hours", "12", "--compare"):
@@ -39,7 +39,7 @@ def plans(run):
     for kind, what in (("plan-homes", "Very unequal homes, three nodes of each owner"), ("plan-growth", "A network grows twentyfold")):
         if figures := simulate(f"{kind}-300", kind, "--nodes", "300", "--hours", "12"):
             changes = f", {len(figures['changes'])} changes of the model" if figures["changes"] else ""
-            run.claim(f"{what}, 300 nodes for 12 h, 20 % leave in an hour: slots that nobody had any more; tokens beside the bound", "0",
+            run.claim(f"{what}, 300 nodes for 12 h, 20 % leave in an hour: lost slots; tokens beside the bound", "0",
                       f"{figures['lost']}; {of_bound(figures)}{changes}", figures["lost"] == 0, f"1 seed; {figures['departures']} left, {figures['arrivals']} came")
     false = [figures for seed in range(1, int(seeds) + 1)
              if (figures := simulate(f"false-{seed}", "plan-false", "--nodes", "100", "--hours", "4", "--seed", seed))]

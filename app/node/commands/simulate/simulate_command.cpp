@@ -22,6 +22,7 @@ struct SimulateFlags {
   std::string codec = "int8";
   std::string sync = "plain";
   bool list = false;
+  std::vector<const CLI::Option*> of_rounds, of_plans;  // flags that only one kind of scenario has
 };
 
 double per_node_round(const sim::ScenarioOptions& options, const sim::ScenarioResult& r, std::uint64_t all) {
@@ -99,10 +100,16 @@ void show(const sim::ScenarioOptions& options, const sim::ScenarioResult& r, dou
   for (const std::string& broken : r.broken) output.line("  BROKEN: " + broken);
 }
 
-bool is_of_plans(const std::string& name) {
-  const auto& all = sim::plan_scenarios();
-  return std::any_of(all.begin(), all.end(),
-                     [&](const sim::ScenarioInfo& info) { return info.name == name; });
+// Refuses flags of the other kind of scenario.
+Expected<void> check_flags(const SimulateFlags& flags, bool of_plans) {
+  for (const CLI::Option* option : of_plans ? flags.of_rounds : flags.of_plans) {
+    if (option->count() == 0) continue;
+    return make_error(
+        ErrorCode::InvalidArgument,
+        fmt::format("{} has no meaning in the scenario {}: it is for scenarios {}", option->get_name(),
+                    flags.options.name, of_plans ? "of rounds" : "whose names begin with plan-"));
+  }
+  return {};
 }
 
 // Both kinds of scenarios have a name, nodes and a seed.
@@ -124,7 +131,9 @@ Expected<void> simulate(const SimulateFlags& flags, CommandContext& context) {
     }
     return {};
   }
-  if (is_of_plans(flags.options.name)) return simulate_plans(plan_options(flags), context);
+  const bool of_plans = flags.options.name.rfind("plan-", 0) == 0;
+  NS_RETURN_IF_ERROR(check_flags(flags, of_plans));
+  if (of_plans) return simulate_plans(plan_options(flags), context);
   sim::ScenarioOptions options = flags.options;
   if (flags.nodes) options.nodes = *flags.nodes;
   NS_ASSIGN_OR_RETURN(options.codec.codec, outer::codec_from_name(flags.codec));
@@ -158,32 +167,37 @@ void add_simulate_command(CLI::App& root, CommandContext& context) {
   sim::ScenarioOptions& o = flags->options;
   command.add_flag("--list", flags->list, "list the scenarios");
   command.add_option("--scenario", o.name, "name of the scenario")->capture_default_str();
-  command.add_option("--nodes", flags->nodes,
-                     "number of nodes, including Byzantine nodes, 4 to 16,384 (default: 8; plans: 60)");
+  command.add_option(
+      "--nodes", flags->nodes,
+      "number of nodes, including Byzantine nodes, 4 to 16,384 (default: 8); plans: 3 to 5,000 (60)");
   command.add_option("--seed", o.seed, "the same seed repeats a run exactly")->capture_default_str();
-  command.add_option("--rounds", o.rounds, "outer rounds to train")->capture_default_str();
-  command.add_option("--inner-steps", o.inner_steps, "inner steps of each node per round")
-      ->capture_default_str();
-  command.add_option("--codec", flags->codec, "delta codec: fp32, fp16, int8, int4, topk, seed-topk")
-      ->capture_default_str();
-  command
-      .add_option("--sync", flags->sync,
-                  "plain: training waits for each round's anchor; delayed-1: training continues meanwhile; "
-                  "fragments=P: the same, a part of the model per round")
-      ->capture_default_str();
-  command.add_option("--loss", o.loss, "additional share of lost messages, 0 to 0.9")->capture_default_str();
-  command.add_option("--byzantine", o.byzantine,
-                     "number of Byzantine nodes, in scenarios that have them (default: a quarter)");
+  flags->of_rounds = {
+      command.add_option("--rounds", o.rounds, "outer rounds to train")->capture_default_str(),
+      command.add_option("--inner-steps", o.inner_steps, "inner steps of each node per round")
+          ->capture_default_str(),
+      command.add_option("--codec", flags->codec, "delta codec: fp32, fp16, int8, int4, topk, seed-topk")
+          ->capture_default_str(),
+      command
+          .add_option(
+              "--sync", flags->sync,
+              "plain: training waits for each round's anchor; delayed-1: training continues meanwhile; "
+              "fragments=P: the same, a part of the model per round")
+          ->capture_default_str(),
+      command.add_option("--loss", o.loss, "additional share of lost messages, 0 to 0.9")
+          ->capture_default_str(),
+      command.add_option("--byzantine", o.byzantine,
+                         "number of Byzantine nodes, in scenarios that have them (default: a quarter)"),
+      command.add_flag("--plain-mean", o.plain_mean, "aggregate without any defence, for comparison")};
   sim::PlanScenarioOptions& p = flags->plan;
-  command.add_option("--hours", p.hours, "hours that a scenario of plans lasts")->capture_default_str();
-  command.add_option("--churn", p.leaving_per_hour, "plans: part of the nodes that leaves in an hour")
-      ->capture_default_str();
-  command.add_option("--returning", p.returning, "plans: part of them that comes back")
-      ->capture_default_str();
-  command.add_option("--replicas", p.replicas, "plans: owners that each slot should have")
-      ->capture_default_str();
-  command.add_flag("--compare", p.compare, "plans: compare with planners that know when nodes leave");
-  command.add_flag("--plain-mean", o.plain_mean, "aggregate without any defence, for comparison");
+  flags->of_plans = {
+      command.add_option("--hours", p.hours, "plans: hours that the scenario lasts")->capture_default_str(),
+      command.add_option("--churn", p.leaving_per_hour, "plans: part of the nodes that leaves in an hour")
+          ->capture_default_str(),
+      command.add_option("--returning", p.returning, "plans: part of them that comes back")
+          ->capture_default_str(),
+      command.add_option("--replicas", p.replicas, "plans: owners that each slot should have")
+          ->capture_default_str(),
+      command.add_flag("--compare", p.compare, "plans: compare with planners that know when nodes leave")};
   set_body(command, context, [flags, &context] { return simulate(*flags, context); });
 }
 

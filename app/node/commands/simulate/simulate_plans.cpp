@@ -87,8 +87,8 @@ void show(const sim::PlanScenarioOptions& options, const sim::PlanScenarioResult
       fmt::format("{} left and {} came, {} at the end", run.departures, run.arrivals, run.present_at_end));
   row("trained", fmt::format("{:.3g} tokens, {:.0f} % of a bound that no plan exceeds", run.tokens,
                              100 * share_of_bound(run)));
-  row("slots nobody had any more", fmt::format("{}", run.lost));
-  row("training stood", fmt::format("{} times, {:.0f} s", run.stalls, run.stalled_seconds));
+  row("lost slots", fmt::format("{}", run.lost));
+  row("training stopped", fmt::format("{} times, {:.0f} s", run.stalls, run.stalled_seconds));
   row("owners of a slot", fmt::format("{} or more; fewer than {} in {:.1f} % of the time", run.least_owners,
                                       options.replicas, 100 * run.short_share));
   row("fetched", fmt::format("{}; {} by nodes that left before they served", gigabytes(run.bytes),
