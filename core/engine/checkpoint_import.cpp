@@ -29,10 +29,8 @@ Error other_shape(const compute::ModelShape& theirs, const compute::ModelShape& 
       ErrorCode::InvalidArgument,
       fmt::format("the model in the folder has {}; rotation base {}, norm epsilon {}. The model of this "
                   "data directory has {}; rotation base {}, norm epsilon {}. It does not grow to that: {}. "
-                  "Use a data directory "
-                  "whose profile has the shape of the folder, or one to which it can grow (neuroshardd "
-                  "network create "
-                  "--help)",
+                  "Use a data directory whose profile has the shape of the folder, or one to which it can "
+                  "grow (neuroshardd network create --help)",
                   describe(theirs), theirs.rope_theta, theirs.rms_epsilon, describe(ours), ours.rope_theta,
                   ours.rms_epsilon, why));
 }
