@@ -16,7 +16,6 @@ struct LaunchRequest {
   QString text_folder;      // read at the start; empty = what the directory has
   bool safe = false;        // --safe: no training
   QString invitation = {};  // --join, which the user has agreed to follow; empty = none
-  int part = 0;             // --part, of the invitation's network; 0 = its members hold whole models
 };
 
 struct CoreExit {

@@ -2,7 +2,6 @@
 
 #include <QDir>
 #include <QFileDialog>
-#include <QInputDialog>
 #include <QJsonDocument>
 #include <QMessageBox>
 #include <QPushButton>
@@ -71,6 +70,14 @@ QString round_words(const QJsonObject& round) {
       .arg(bytes("written_bytes"), bytes("sent_bytes"), bytes("received_bytes"));
 }
 
+// Empty: each member has the whole model.
+QString part_words(const QJsonArray& parts) {
+  if (parts.isEmpty()) return {};
+  return LinkController::tr(
+             "Each member holds one of %L1 parts of the model. The network chooses this computer's.\n")
+      .arg(parts.size());
+}
+
 }  // namespace
 
 void LinkController::ask_to_join(const QString& text, const QJsonObject& profile) {
@@ -86,7 +93,7 @@ void LinkController::ask_to_join(const QString& text, const QJsonObject& profile
           .arg(name, profile["network_id"].toString())
           .arg(profile["parameters"].toInteger())
           .arg(publisher == "none" ? tr("none; nobody vouches for its addresses") : publisher, folder,
-               round_words(profile["round"].toObject())),
+               part_words(profile["parts"].toArray()) + round_words(profile["round"].toObject())),
       QMessageBox::Cancel, &parts_.window);
   question.setObjectName("linkQuestion");
   question.setTextFormat(Qt::PlainText);
@@ -94,34 +101,13 @@ void LinkController::ask_to_join(const QString& text, const QJsonObject& profile
   question.setDefaultButton(QMessageBox::Cancel);
   question.exec();
   if (question.clickedButton() != static_cast<const QAbstractButton*>(yes)) return;
-  if (const auto part = choose_part(profile["parts"].toArray())) join(text, folder, *part);
+  join(text, folder);
 }
 
-std::optional<int> LinkController::choose_part(const QJsonArray& parts) {
-  if (parts.isEmpty()) return 0;
-  QStringList items;
-  for (const QJsonValue& part : parts)
-    items << tr("Part %1: %2 (%L3 parameters)")
-                 .arg(part["part"].toInt())
-                 .arg(part["holds"].toString())
-                 .arg(part["parameters"].toInteger());
-  QInputDialog question(&parts_.window);
-  question.setObjectName("partQuestion");
-  question.setWindowTitle(tr("Choose a part of the model"));
-  question.setLabelText(
-      tr("Each member of this network holds a part of the model. Training needs a member for every part:\n"
-         "ask the sender which one is missing.\n\n"
-         "This computer keeps its part for as long as it stays in the network."));
-  question.setComboBoxItems(items);
-  question.setOkButtonText(tr("Join"));
-  if (question.exec() != QDialog::Accepted) return std::nullopt;
-  return parts[items.indexOf(question.textValue())]["part"].toInt();
-}
-
-void LinkController::join(const QString& text, const QString& folder, int part) {
+void LinkController::join(const QString& text, const QString& folder) {
   parts_.background.run(
       this, [folder] { return QDir().mkpath(folder); },
-      [this, folder, text, part](bool made) {
+      [this, folder, text](bool made) {
         if (!made) {
           Q_EMIT failed(tr("NeuroShard can't join the network"),
                         tr("The folder %1 can't be created.").arg(folder));
@@ -131,7 +117,6 @@ void LinkController::join(const QString& text, const QString& folder, int part) 
         LaunchRequest request;
         request.data_directory = folder;
         request.invitation = text;
-        request.part = part;
         parts_.supervisor.move_to(request);
       });
 }

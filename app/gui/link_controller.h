@@ -7,7 +7,6 @@
 #include <QJsonArray>
 #include <QJsonObject>
 #include <QObject>
-#include <optional>
 
 #include "app/gui/background.h"
 #include "app/gui/core_supervisor.h"
@@ -42,9 +41,7 @@ class LinkController final : public QObject {
   void ask_to_attach(const AttachLink& link);
   void read_invitation(const QString& text);
   void ask_to_join(const QString& text, const QJsonObject& profile);
-  // Asks where the network's members hold parts of the model. 0: they do not. Nothing: the user does not join.
-  std::optional<int> choose_part(const QJsonArray& parts);
-  void join(const QString& text, const QString& folder, int part);
+  void join(const QString& text, const QString& folder);
   void refuse(const QString& why);
 
   const Parts parts_;

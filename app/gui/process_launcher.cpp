@@ -47,7 +47,6 @@ Expected<void> ProcessLauncher::launch(const LaunchRequest& request) {
   if (request.safe) arguments << "--safe";
   if (!request.text_folder.isEmpty() && !request.safe) arguments << "--text" << request.text_folder;
   if (!request.invitation.isEmpty()) arguments << "--join" << request.invitation << "--yes";
-  if (request.part != 0) arguments << "--part" << QString::number(request.part);
   process_ = new QProcess;  // NOLINT: deleted when it has finished; see the header
   process_->setProgram(program_);
   process_->setArguments(arguments);

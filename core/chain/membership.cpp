@@ -44,7 +44,8 @@ Expected<LocalMemory> decode_local(ByteSpan bytes) {
 
 OwnMembership::OwnMembership(const ChainRules& rules, const crypto::KeyPair& key,
                              crypto::Delegation delegation, const Hash256& beacon_seed,
-                             std::optional<HeldVoucher> voucher, std::uint32_t beacon_length, RowSet rows)
+                             std::optional<HeldVoucher> voucher, std::uint32_t beacon_length, RowSet rows,
+                             bool follows_plan)
     : rules_(rules),
       key_(key),
       id_(crypto::node_id(key.public_key())),
@@ -52,7 +53,8 @@ OwnMembership::OwnMembership(const ChainRules& rules, const crypto::KeyPair& key
       seed_(beacon_seed),
       voucher_(std::move(voucher)),
       beacon_length_(beacon_length),
-      rows_(std::move(rows)) {}
+      rows_(std::move(rows)),
+      follows_plan_(follows_plan) {}
 
 BeaconChain OwnMembership::chain_from(std::uint64_t round) const {
   Bytes bytes;
@@ -121,6 +123,7 @@ Register OwnMembership::registration(std::uint64_t first_round) const {
   joining.delegation = delegation_;
   joining.beacon = chain_from(first_round).commitment();
   joining.rows = rows_;
+  joining.follows_plan = follows_plan_;
   return joining;
 }
 
@@ -131,6 +134,7 @@ Statement OwnMembership::founding() const {
 std::optional<OwnMembership::What> OwnMembership::joining(const ChainTip& tip,
                                                           const WalletRecord* wallet) const {
   if (!active_ || !ready_) return std::nullopt;
+  if (follows_plan_ ? wanted_ != rows_ : wanted_.value_or(rows_) != rows_) return std::nullopt;
   const Register plain = registration(tip.registry->round() + 1);
   if (!voucher_ || (wallet != nullptr && wallet->vouched)) return plain;
   Register vouched = plain;
@@ -144,7 +148,11 @@ std::optional<OwnMembership::What> OwnMembership::change(const ChainTip& tip, co
                                                          const WalletRecord& wallet) {
   const std::uint64_t round = tip.registry->round();
   if (member.presence == Presence::Active && !active_ && tip.registry->is_voter(member)) return Away{};
-  if (member.presence == Presence::Dormant && active_ && ready_) return Back{};
+  const Move move{wanted_.value_or(follows_plan_ ? member.rows : rows_), follows_plan_};
+  const bool moves = move.rows != member.rows || move.follows_plan != member.follows_plan;
+  if (active_ && moves && applies(tip, unsigned_at(reference_to(tip), move))) return move;
+  const bool holds = member.rows == rows_;
+  if (member.presence == Presence::Dormant && active_ && ready_ && holds) return Back{};
   if (!active_) return std::nullopt;
   if (voucher_ && !wallet.is_trusted()) {
     Vouch vouch{voucher_->voucher, {}, delegation_.wallet_key};
@@ -171,7 +179,9 @@ std::optional<Statement> OwnMembership::missing(const ChainTip& tip) {
     last_.reset();
     return std::nullopt;
   }
+  const auto* move = std::get_if<Move>(&*what);
   const bool still_good = is_recent && last_->what.index() == what->index() &&
+                          (!move || last_->what == *what) &&
                           (member == nullptr || last_->reference.height >= member->presence_height) &&
                           tip.height() - last_->reference.height < statement_life / 2;
   if (!still_good) last_ = sign(reference_to(tip), std::move(*what));

@@ -29,7 +29,8 @@ class OwnMembership {
   // key outlives it. delegation: names the wallet; without one the node is its own wallet (a key of its own).
   OwnMembership(const ChainRules& rules, const crypto::KeyPair& key, crypto::Delegation delegation,
                 const Hash256& beacon_seed, std::optional<HeldVoucher> voucher,
-                std::uint32_t beacon_length = beacon_chain_length, RowSet rows = {});
+                std::uint32_t beacon_length = beacon_chain_length, RowSet rows = {},
+                bool follows_plan = false);
 
   // Wants to be a member and to vote; false: away.
   void want_active(bool active) { active_ = active; }
@@ -37,6 +38,9 @@ class OwnMembership {
   void take_voucher(const HeldVoucher& voucher) {
     if (!voucher_) voucher_ = voucher;
   }
+  // Other rows than those that this node holds: it gives these up, and does not register before it has the others. Nothing:
+  // it stays with its own, or, if it follows the plan, with those that the registry has; then it does not register either.
+  void want_rows(std::optional<RowSet> rows) { wanted_ = std::move(rows); }
   // A node that does not hold the state yet does not register and does not come back.
   void ready(bool holds_state) { ready_ = holds_state; }
 
@@ -70,7 +74,9 @@ class OwnMembership {
   const Hash256 seed_;
   std::optional<HeldVoucher> voucher_;
   const std::uint32_t beacon_length_;
-  const RowSet rows_;
+  const RowSet rows_;  // that this node holds
+  const bool follows_plan_;
+  std::optional<RowSet> wanted_;
   bool active_ = true, ready_ = false;
   std::optional<Statement> last_;
   std::vector<BeaconChain> chains_;  // of the commitments that were looked at: two at most

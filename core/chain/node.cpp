@@ -101,7 +101,7 @@ void ChainNode::start() {
   kept_votes_ = durable_.votes();
   vouching_.begin(local_.beacon_seed, local_.vouchers);
   membership_.emplace(options_.rules, services_.key, options_.delegation, local_.beacon_seed,
-                      options_.voucher, options_.beacon_length, options_.rows);
+                      options_.voucher, options_.beacon_length, options_.rows, options_.follows_plan);
   membership_->ready(ready_);
   if (auto history = durable_.load_history({options_.rules, services_.checks, services_.cache}))
     begin_history(std::move(*history), false);
@@ -355,14 +355,13 @@ void ChainNode::set_ready(bool ready) {
   if (history_ && (height_ == nullptr) == ready) open_height();
 }
 
-void ChainNode::go_away() {
-  away_ = true;
+void ChainNode::set_away(bool away) {
+  away_ = away;
   advance();
 }
 
-void ChainNode::come_back() {
-  away_ = false;
-  advance();
+void ChainNode::want_rows(std::optional<RowSet> rows) {
+  if (membership_) membership_->want_rows(std::move(rows));
 }
 
 bool ChainNode::is_away() const {

@@ -53,6 +53,7 @@ struct ChainOptions {
   std::optional<HeldVoucher> voucher;
   std::uint32_t beacon_length = beacon_chain_length;
   RowSet rows;                // that this node holds
+  bool follows_plan = false;  // where members hold some rows: else its owner chose them
   bool vouch_on_lan = false;  // for candidates of the own local network: an open start
   TrustAnchor trust;
   InitialModel model;  // for a genesis
@@ -105,8 +106,9 @@ class ChainNode final : public ChainPort {
   void advance() override;
   void set_ready(bool ready) override;
   // Says that this node goes, and votes on until the block that says so; or comes back.
-  void go_away();
-  void come_back();
+  void set_away(bool away);
+  // See OwnMembership.
+  void want_rows(std::optional<RowSet> rows);
   // The chain shows this node dormant, or it never voted: the others go on without it.
   bool is_away() const;
   // Gives a voucher of this node's wallet, for an invitation. Denied: this node's wallet has no vote.

@@ -81,10 +81,12 @@ void append(Bytes& bytes, const MemberRecord& member) {
   bytes.push_back(static_cast<std::uint8_t>(member.presence));
   append_record(bytes, history_fields(member));
   append_record(bytes, commitment_fields(member.beacon));
-  append_optional_flags(bytes, member.next_beacon.has_value(), member.rows);
+  const bool moved = member.moved_height != 0;
+  append_optional_flags(bytes, member.next_beacon.has_value(), member.rows, member.follows_plan, moved);
   if (member.next_beacon) append_record(bytes, commitment_fields(*member.next_beacon));
   append_record(bytes, std::tie(member.revealed, member.revealed_round));
   append_rows(bytes, member.rows);
+  if (moved) append_le(bytes, member.moved_height);
 }
 
 MemberRecord read_member(ByteReader& in) {
@@ -100,6 +102,8 @@ MemberRecord read_member(ByteReader& in) {
   if (flags.optional) member.next_beacon = read_commitment(in);
   in.read(std::tie(member.revealed, member.revealed_round));
   if (flags.rows) member.rows = read_rows(in);
+  member.follows_plan = flags.follows_plan;
+  if (flags.moved && (member.moved_height = in.number<std::uint64_t>()) == 0) in.fail();
   return member;
 }
 

@@ -73,9 +73,15 @@ struct MemberRecord {
   // The newest value revealed, so that the next one is checked over the gap only.
   Hash256 revealed{};
   std::uint64_t revealed_round = 0;  // 0: none of this commitment
-  RowSet rows;                       // that it holds
+  RowSet rows;                       // that it holds; of a member that moved and is dormant: that it fetches
+  bool follows_plan = false;         // else its owner chose the rows
+  std::uint64_t moved_height = 0;    // of the block in which it last gave up its rows for these; 0: never
   // A node of a voter has a share of the wallet's units after its first contribution, a founder's at once.
   bool can_share() const { return contributions > 0 || registered_height == 0; }
+  // It said that it fetches its rows, and not yet that it has them.
+  bool is_moving() const {
+    return moved_height != 0 && presence == Presence::Dormant && presence_height == moved_height;
+  }
   friend bool operator==(const MemberRecord&, const MemberRecord&) = default;
 };
 

@@ -8,7 +8,7 @@ namespace neuroshard::chain {
 namespace {
 
 // The numbers of the kinds are the alternatives' positions, from 1.
-enum class Kind : std::uint8_t { Register = 1, Vouch, Away, Back, Leave, Commit, Revoke };
+enum class Kind : std::uint8_t { Register = 1, Vouch, Away, Back, Leave, Commit, Revoke, Move };
 
 auto voucher_fields(auto& voucher) {
   return std::tie(voucher.issuer, voucher.key, voucher.serial, voucher.expires_ms, voucher.signature);
@@ -30,7 +30,7 @@ auto vouch_fields(auto& vouch) {
 void write(Bytes& bytes, const Register& what) {
   append_array(bytes, crypto::encode_delegation(what.delegation));
   append_record(bytes, commitment_fields(what.beacon));
-  append_optional_flags(bytes, what.voucher.has_value(), what.rows);
+  append_optional_flags(bytes, what.voucher.has_value(), what.rows, what.follows_plan);
   if (what.voucher) {
     append_record(bytes, voucher_fields(*what.voucher));
     append_array(bytes, what.voucher_signature);
@@ -49,6 +49,10 @@ void write(Bytes& bytes, const Commit& what) {
 void write(Bytes& bytes, const Revoke& what) {
   append_array(bytes, what.wallet);
 }
+void write(Bytes& bytes, const Move& what) {
+  append_optional_flags(bytes, false, what.rows, what.follows_plan);
+  append_rows(bytes, what.rows);
+}
 
 Register read_register(ByteReader& in, const crypto::PublicKey& node) {
   Register what;
@@ -62,7 +66,15 @@ Register read_register(ByteReader& in, const crypto::PublicKey& node) {
     what.voucher_signature = in.array<crypto::Signature>();
   }
   if (flags.rows) what.rows = read_rows(in);
+  if (flags.moved) in.fail();
+  what.follows_plan = flags.follows_plan;
   return what;
+}
+
+Move read_move(ByteReader& in) {
+  const OptionalFlags flags = read_optional_flags(in);
+  if (flags.optional || !flags.rows || flags.moved) in.fail();
+  return {read_rows(in), flags.follows_plan};
 }
 
 Vouch read_vouch(ByteReader& in) {
@@ -115,7 +127,7 @@ bool inner_holds(const Plain&, const crypto::PublicKey&, const Hash256&) {
 bool operator==(const Register& a, const Register& b) {
   return crypto::encode_delegation(a.delegation) == crypto::encode_delegation(b.delegation) &&
          a.beacon == b.beacon && a.voucher == b.voucher && a.voucher_signature == b.voucher_signature &&
-         a.rows == b.rows;
+         a.rows == b.rows && a.follows_plan == b.follows_plan;
 }
 
 void sign_voucher(Voucher& voucher, const crypto::KeyPair& issuer, const Hash256& network) {
@@ -182,6 +194,7 @@ Expected<Statement> decode_statement(ByteSpan bytes) {
     case Kind::Leave: statement.what = Leave{}; break;
     case Kind::Commit: statement.what = Commit{read_commitment(in)}; break;
     case Kind::Revoke: statement.what = Revoke{in.array<crypto::PublicKey>()}; break;
+    case Kind::Move: statement.what = read_move(in); break;
     default: in.fail();
   }
   statement.signature = in.array<crypto::Signature>();

@@ -61,6 +61,7 @@ struct Register {                 // a node becomes a member: a candidate
   std::optional<Voucher> voucher;
   crypto::Signature voucher_signature{};  // by the voucher's key over node key and wallet; zeros without
   RowSet rows;                            // that the node holds
+  bool follows_plan = false;  // moves to other rows when the plan says so; else its owner chose them
   friend bool operator==(const Register& a, const Register& b);
 };
 struct Vouch {  // a member that is registered already brings a voucher
@@ -83,6 +84,14 @@ struct Commit {  // a new hash chain; holds two rounds later
   friend bool operator==(const Commit&, const Commit&) = default;
 };
 
+// The node gives up its rows for others: it is dormant until it says Back, when it has them. Only where members hold some
+// rows.
+struct Move {
+  RowSet rows;
+  bool follows_plan = false;  // as in Register
+  friend bool operator==(const Move&, const Move&) = default;
+};
+
 // The wallet takes its delegation to the node back: ends the membership, and the key never registers again for
 // this wallet. The node key may be stolen, so the wallet key signs.
 struct Revoke {
@@ -93,7 +102,7 @@ struct Revoke {
 struct Statement {
   crypto::PublicKey node{};  // that it is about
   BlockReference reference;
-  std::variant<Register, Vouch, Away, Back, Leave, Commit, Revoke> what;
+  std::variant<Register, Vouch, Away, Back, Leave, Commit, Revoke, Move> what;
   // Over all bytes before it. By the node key, purpose ChainStatement; of a Revoke by its wallet's key, purpose
   // ChainRevocation.
   crypto::Signature signature{};

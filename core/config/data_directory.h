@@ -1,6 +1,6 @@
 // The data directory D (0700): everything that a node keeps.
 //   FORMAT · lock · instance · settings.toml · profile.json · wallet.keystore · node.key · state.db · data/
-//   checkpoints/ · logs/ · crash/
+//   part · checkpoints/ · logs/ · crash/
 // An empty or missing directory gets what it needs without questions. One process owns a directory at a time,
 // by an OS lock held for the life of this object.
 #pragma once

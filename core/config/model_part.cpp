@@ -3,13 +3,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
+#include "core/crypto/keys.h"
 #include "core/rounds/sync.h"
 
 namespace neuroshard::config {
 namespace {
 
 constexpr std::uint64_t micro_batch_tokens = 1024, bf16_bytes = 2;
+constexpr std::uint64_t most_part_digits = 8;
+
+std::string part_path(const DataDirectory& directory) {
+  return directory.path() + "/part";
+}
+
+Error no_such_part(const std::vector<compute::StageRange>& parts, std::uint64_t chosen) {
+  std::string list;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    list += fmt::format("{}{}: {}", i == 0 ? "" : "; ", i + 1, to_text(parts[i]));
+  return make_error(
+      ErrorCode::InvalidArgument,
+      fmt::format("The model of this network has no part {}. Its parts are {}. Choose one of them in the "
+                  "settings or with --part, or 0: then the network chooses.",
+                  chosen, list));
+}
+
+// The one in the file; where that has none, one that follows from the node's id.
+std::uint32_t planned_part(const DataDirectory& directory, storage::FileEnv& files) {
+  std::uint32_t number = 0;
+  if (const auto bytes = storage::read_file(files, part_path(directory), most_part_digits); bytes.ok()) {
+    const char* text = reinterpret_cast<const char*>(bytes->data());
+    if (std::from_chars(text, text + bytes->size(), number).ec != std::errc()) number = 0;
+  }
+  return number > 0 ? number - 1 : crypto::node_id(directory.node_key().public_key())[0];
+}
 
 }  // namespace
 
@@ -19,23 +47,24 @@ std::vector<compute::StageRange> model_parts(const ConsensusPart& consensus) {
   return compute::cut_model(model_shape(consensus), parts);
 }
 
-Expected<std::optional<ModelPart>> own_part(const ConsensusPart& consensus, const Settings& settings) {
+Expected<std::optional<ModelPart>> own_part(const ConsensusPart& consensus, const Settings& settings,
+                                            std::uint32_t planned) {
   const std::vector<compute::StageRange> parts = model_parts(consensus);
   if (parts.empty()) return std::optional<ModelPart>();
   const std::uint64_t chosen = settings.number(Setting::Part);
-  if (chosen >= 1 && chosen <= parts.size()) {
-    const auto index = static_cast<std::uint32_t>(chosen - 1);
-    return std::optional(ModelPart{index, static_cast<std::uint32_t>(parts.size()), parts[index]});
-  }
-  std::string list;
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    list += fmt::format("{}{}: {}", i == 0 ? "" : "; ", i + 1, to_text(parts[i]));
-  return make_error(
-      ErrorCode::InvalidArgument,
-      fmt::format("The members of this network hold parts of the model: choose one in the settings, or with "
-                  "--part 1 to {} "
-                  "({}).",
-                  parts.size(), list));
+  if (chosen > parts.size()) return no_such_part(parts, chosen);
+  const auto count = static_cast<std::uint32_t>(parts.size());
+  const auto index = chosen == 0 ? planned % count : static_cast<std::uint32_t>(chosen - 1);
+  return std::optional(ModelPart{index, count, parts[index], chosen == 0});
+}
+
+Expected<std::optional<ModelPart>> own_part(const DataDirectory& directory, storage::FileEnv& files) {
+  return own_part(directory.profile().consensus, directory.settings(), planned_part(directory, files));
+}
+
+Expected<void> keep_part(const DataDirectory& directory, storage::FileEnv& files, std::uint32_t index) {
+  const std::string number = fmt::format("{}\n", index + 1);
+  return storage::write_file_atomic(files, part_path(directory), as_bytes(number));
 }
 
 std::uint32_t pipeline_sequences(const ConsensusPart& consensus) {

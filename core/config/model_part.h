@@ -1,5 +1,6 @@
 // The part of the model that a node holds, where the members of its network hold parts: `sync` of the profile is
-// "parts=P" (rounds/sync.h), and the setting `part` chooses one.
+// "parts=P" (rounds/sync.h). The setting `part` chooses one. Without it the network does, and the file D/part has the number of
+// the present one; a node begins with one that follows from its id.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,7 @@
 
 #include "core/base/expected.h"
 #include "core/compute/stage_range.h"
-#include "core/config/network_profile.h"
-#include "core/config/settings.h"
+#include "core/config/data_directory.h"
 
 namespace neuroshard::config {
 
@@ -20,10 +20,16 @@ struct ModelPart {
   std::uint32_t index = 0;  // the row of the chain
   std::uint32_t count = 1;  // P
   compute::StageRange range;
+  bool follows_plan = false;  // the network chooses it, and may choose another later
 };
 // Nothing: every member holds the whole model. InvalidArgument: the setting names none of the network's parts; the message
 // lists them.
-Expected<std::optional<ModelPart>> own_part(const ConsensusPart& consensus, const Settings& settings);
+Expected<std::optional<ModelPart>> own_part(const DataDirectory& directory, storage::FileEnv& files);
+// planned: where the settings name no part; its remainder by the number of parts counts.
+Expected<std::optional<ModelPart>> own_part(const ConsensusPart& consensus, const Settings& settings,
+                                            std::uint32_t planned);
+// The part that the network has chosen for this node. Errors: those of writing.
+Expected<void> keep_part(const DataDirectory& directory, storage::FileEnv& files, std::uint32_t index);
 
 // Sequences of a micro-batch in the network's pipeline, the same for all its members: they divide a batch, and together have
 // some 1,024 tokens.

@@ -51,7 +51,7 @@ constexpr std::array<SettingInfo, setting_count> table{{
      "Share for generated text", "Training", "%", false},
     {S::Part, "part", T::Integer, K::Setting, 0, rounds::most_profile_parts, "0", "",
      "part of the model that this node holds, where the network's members hold parts (1 is the first); 0 = "
-     "none chosen",
+     "the network chooses, and moves the node where it is needed",
      "Part of the model", "Training", "", true},
     {S::CheckpointMinInterval, "checkpoint_min_interval", T::Seconds, K::Setting, 0, day, "10min", "",
      "shortest time between two automatic checkpoints", "Time between checkpoints", "Storage", "s", false},

@@ -187,6 +187,21 @@ void ChainFiles::save_row(std::uint32_t row, std::uint64_t round, rounds::Anchor
           });
 }
 
+void ChainFiles::forget_row(std::uint32_t row) {
+  on_disk(
+      [this, row]() -> Expected<void> {
+        for (std::size_t age = 0; age <= earlier_; ++age)
+          if (const std::string path = row_path(row, age); files_.exists(path))
+            NS_RETURN_IF_ERROR(files_.remove_file(path));
+        return {};
+      },
+      [this, life = lifetime_.token()](const Expected<void>& removed) {
+        if (life.alive() && !removed.ok())
+          logger_.warning("chain",
+                          "the state of a former part stays on the disk: " + removed.error().describe());
+      });
+}
+
 Expected<void> ChainFiles::write_row(std::uint32_t row) {
   StateFile file;
   {

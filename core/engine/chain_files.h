@@ -53,6 +53,8 @@ class ChainFiles final : public chain::ChainStore {
   std::size_t earlier() const { return earlier_; }
   // When more than two states of a row wait for a slow disk, the newest takes the place of the one before it.
   void save_row(std::uint32_t row, std::uint64_t round, rounds::Anchor state);
+  // This node does not hold the row any more: its states leave the disk.
+  void forget_row(std::uint32_t row);
 
  private:
   using Done = std::function<void(Expected<void>)>;

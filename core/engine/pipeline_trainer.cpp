@@ -12,6 +12,8 @@ namespace {
 constexpr Duration look_at_token = std::chrono::milliseconds(20);
 // Then the rounds are asked again whether this node may train.
 constexpr Duration longest_assistance = std::chrono::milliseconds(200);
+// Without a micro-batch, before the caller looks whether something else is to be done.
+constexpr Duration longest_wait = std::chrono::seconds(1);
 // Micro-batches of this node's text that wait for the driver: a driver that asks gets one at once.
 constexpr std::size_t texts_ahead = 8;
 
@@ -154,6 +156,7 @@ Expected<train::InnerStep> PipelineTrainer::step(const CancelToken& cancel) {
     return assisting_;
   }();
   Duration computed{};
+  MonotonicTime worked = began;
   while (!stepped_) {
     if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "the step was cancelled");
     note_training();
@@ -161,7 +164,11 @@ Expected<train::InnerStep> PipelineTrainer::step(const CancelToken& cancel) {
     if (!assists) NS_RETURN_IF_ERROR(read_text(cancel));
     if (assists && before - began > longest_assistance)
       return make_error(ErrorCode::Timeout, "the others need no step now");
-    if (jobs->run_one(look_at_token)) computed += clock_.monotonic_now() - before;
+    if (before - worked > longest_wait)
+      return make_error(ErrorCode::Timeout, "no micro-batch has come for a while");
+    if (!jobs->run_one(look_at_token)) continue;
+    worked = clock_.monotonic_now();
+    computed += worked - before;
   }
   stepped_->seconds_forward_backward = to_seconds(computed);
   stepped_->seconds_held = to_seconds(clock_.monotonic_now() - began - computed);

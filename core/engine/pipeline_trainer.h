@@ -91,8 +91,8 @@ class PipelineTrainer final {
   void rest();
   // This node's own text waits, and a step is made only if the others' text fills it.
   void set_assisting(bool assisting);
-  // Computes until the part has made a step. Errors: Cancelled, and Timeout while it assists and the others need no step
-  // soon: what was computed counts in the next call; those of read_text().
+  // Computes until the part has made a step. Errors: Cancelled, and Timeout when no micro-batch comes for a second, or it assists and the
+  // others need no step soon: what was computed counts in the next call; those of read_text().
   Expected<train::InnerStep> step(const CancelToken& cancel);
 
  private:

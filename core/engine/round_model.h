@@ -29,6 +29,10 @@ class RoundModel {
   virtual ~RoundModel() = default;
   virtual std::uint64_t parameters() const = 0;  // P: of all slots together that this node holds
   virtual const Hash256& tokenizer_hash() const = 0;
+  // Where the members hold parts of the model: the one that is here, from 0 on, and whether the memory plan has room for each
+  // of them.
+  virtual std::uint32_t part() const { return 0; }
+  virtual std::vector<bool> parts_that_fit() const { return {}; }
   // All weights in slot order are [P] fp32; these calls copy those from `first` on, as many as the span has.
   virtual Expected<void> read_weights(std::uint64_t first, Span<float> target) = 0;
   virtual Expected<void> write_weights(std::uint64_t first, Span<const float> source) = 0;

@@ -23,7 +23,7 @@ RoundTrainer::RoundTrainer(RoundTrainerOptions options, std::shared_ptr<Spool> s
   NS_CHECK(options_.inner_steps >= 1);
   NS_CHECK(options_.fragments >= 1 && options_.fragments <= rounds::max_fragments &&
            options_.fragments <= options_.inner_steps);
-  NS_CHECK(options_.parts.empty() || (options_.fragments == 1 && options_.own_part < options_.parts.size()));
+  NS_CHECK(options_.parts.empty() || options_.fragments == 1);
   for (std::uint32_t i = 0; i < options_.fragments; ++i)
     parts_.push_back(std::make_unique<FragmentTrainer>(*this));
 }
@@ -47,22 +47,31 @@ void RoundTrainer::tell_ready() {
   if (!listener_.executor->post([ready = listener_.ready, facts = *facts_] { ready(facts); }))
     logger_.warning("rounds", "the node's queue is full: this node does not take part in the rounds");
   facts_->states.clear();  // large, and the listener has them
-  told_ = facts_->tokenizer;
+  told_ = Told{facts_->tokenizer, facts_->own_part};
 }
 
 void RoundTrainer::want_tokenizer(const Hash256& tokenizer) {
   std::lock_guard lock(mutex_);
-  wanted_ = tokenizer;
+  wanted_.tokenizer = tokenizer;
   changed_.notify_all();
 }
 
-Hash256 RoundTrainer::wanted_tokenizer() const {
+void RoundTrainer::want_part(std::uint32_t part) {
   std::lock_guard lock(mutex_);
-  return wanted_.value_or(Hash256{});
+  wanted_.part = part;
+  changed_.notify_all();
+}
+
+WantedModel RoundTrainer::wanted_model() const {
+  std::lock_guard lock(mutex_);
+  return wanted_;
 }
 
 bool RoundTrainer::must_change() const {
-  return wanted_ && facts_ && facts_->tokenizer != *wanted_ && clock_.monotonic_now() >= change_from_;
+  if (!facts_) return false;
+  if (wanted_.part && *wanted_.part != facts_->own_part) return true;
+  return wanted_.tokenizer && facts_->tokenizer != *wanted_.tokenizer &&
+         clock_.monotonic_now() >= change_from_;
 }
 
 void RoundTrainer::answer(std::function<void(Expected<rounds::RoundLearner::Boundary>)> done,
@@ -87,14 +96,16 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
   RoundFacts facts = facts_of(model);
   const bool is_new = [&] {
     std::lock_guard lock(mutex_);
-    return told_ != facts.tokenizer;
+    return told_ != Told{facts.tokenizer, facts.own_part};
   }();
   if (is_new) NS_RETURN_IF_ERROR(copy_states(model, facts));
   model_ = &model;
   since_arrival_ = 0;
   const std::vector<RoundPlace> places = model.places();
   std::lock_guard lock(mutex_);
-  if (wanted_ && *wanted_ != facts.tokenizer) change_from_ = clock_.monotonic_now() + change_pause;
+  if (wanted_.tokenizer && *wanted_.tokenizer != facts.tokenizer)
+    change_from_ = clock_.monotonic_now() + change_pause;
+  wanted_.part.reset();  // the one here is what its owner and the memory allow
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (told_ && is_new) parts_[i]->forget();
     parts_[i]->attach(own_fragment(facts, i), places.size() == parts_.size() ? places[i] : RoundPlace{});
@@ -105,16 +116,20 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
 }
 
 RoundFacts RoundTrainer::facts_of(const RoundModel& model) const {
-  if (!options_.parts.empty()) return {model.tokenizer_hash(), options_.parts, {}};
-  return {model.tokenizer_hash(),
-          rounds::cut_fragments(model.parameters(), parts_.size(), options_.inner_steps),
-          {}};
+  RoundFacts facts;
+  facts.tokenizer = model.tokenizer_hash();
+  facts.own_part = model.part();
+  facts.parts_that_fit = model.parts_that_fit();
+  facts.fragments = options_.parts.empty()
+                        ? rounds::cut_fragments(model.parameters(), parts_.size(), options_.inner_steps)
+                        : options_.parts;
+  return facts;
 }
 
 // Of the model here: a part's values begin with its own first one.
 rounds::Fragment RoundTrainer::own_fragment(const RoundFacts& facts, std::size_t i) const {
   if (options_.parts.empty()) return facts.fragments[i];
-  rounds::Fragment part = facts.fragments[options_.own_part];
+  rounds::Fragment part = facts.fragments.at(facts.own_part);
   part.first = 0;
   return part;
 }
@@ -183,7 +198,7 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
                           [this] { return asked() != nullptr || may_train() || must_change(); });
         rested_ += clock_.monotonic_now() - begin;
       }
-      if (must_change()) return Turn::OtherTokenizer;
+      if (must_change()) return Turn::OtherModel;
       part = asked();
       if (part == nullptr) {
         if (!may_train()) {

@@ -42,7 +42,6 @@ struct RoundTrainerOptions {
   std::uint32_t fragments = 1;      // in which the model is synchronised; H at most
   // The parts of the model, of which this node holds one; empty: it holds the whole model.
   std::vector<rounds::Fragment> parts;
-  std::uint32_t own_part = 0;
   outer::CodecOptions codec;
   std::optional<float> error_feedback_beta;  // none: the codec's error is lost
   // Without a result, a node trains alone for at most this many rounds, then it rests.
@@ -50,10 +49,18 @@ struct RoundTrainerOptions {
   Duration longest_rest = std::chrono::milliseconds(200);  // of one before_step()
 };
 
+// The network needs another model than the one that is attached.
+struct WantedModel {
+  std::optional<Hash256> tokenizer;   // with the text under this tokenizer
+  std::optional<std::uint32_t> part;  // of this part
+};
+
 // Facts about the model once it is ready.
 struct RoundFacts {
   Hash256 tokenizer{};
   std::vector<rounds::Fragment> fragments;  // by row; they cover all parameters
+  std::uint32_t own_part = 0;               // where the members hold parts: the row of the one here
+  std::vector<bool> parts_that_fit;         // by part, where they do
   // By row: the weights that this node holds, with zero momentum, and null for others; empty for a model that is made
   // again later.
   std::vector<rounds::Anchor> states;
@@ -83,6 +90,8 @@ class RoundTrainer final {
   // The network has this tokenizer, and the model's text another one: the model has to be made again with it. A
   // model that is attached without it is not asked again for a minute.  Threads: any.
   void want_tokenizer(const Hash256& tokenizer);
+  // The network has chosen this part of the model for this node: the model is made again with it.  Threads: any.
+  void want_part(std::uint32_t part);
   std::size_t fragments() const { return parts_.size(); }
 
   // ---- The compute thread.
@@ -91,12 +100,12 @@ class RoundTrainer final {
   Expected<void> attach(RoundModel& model);
   void detach();
   // Assist: a step may be made for others, and none of this node's own accord.
-  enum class Turn : std::uint8_t { Train, Assist, Rest, OtherTokenizer };
+  enum class Turn : std::uint8_t { Train, Assist, Rest, OtherModel };
   // Handles the endpoints' requests. With nothing to train it waits up to longest_rest, then returns Rest if
-  // there is still nothing. OtherTokenizer: nothing is trained before a model with wanted_tokenizer() is attached.
+  // there is still nothing. OtherModel: nothing is trained before the wanted_model() is attached.
   // Errors: those of reading or writing the weights.
   Expected<Turn> before_step();
-  Hash256 wanted_tokenizer() const;
+  WantedModel wanted_model() const;
   void after_step(std::uint64_t tokens);
 
   // ---- Any thread.
@@ -121,7 +130,7 @@ class RoundTrainer final {
 
   bool may_train() const;          // with the lock
   bool may_assist() const;         // with the lock
-  bool must_change() const;        // with the lock; the tokenizer
+  bool must_change() const;        // with the lock
   FragmentTrainer* asked() const;  // with the lock; the first with a request
   RoundFacts facts_of(const RoundModel& model) const;
   Expected<void> copy_states(RoundModel& model, RoundFacts& facts);
@@ -147,9 +156,14 @@ class RoundTrainer final {
   std::condition_variable changed_;
   Listener listener_;
   std::optional<RoundFacts> facts_;
-  std::optional<Hash256> told_;    // a listener has received the states of a model with this tokenizer
-  std::optional<Hash256> wanted_;  // by the network
-  MonotonicTime change_from_{};    // not before
+  struct Told {
+    Hash256 tokenizer{};
+    std::uint32_t part = 0;
+    friend bool operator==(const Told&, const Told&) = default;
+  };
+  std::optional<Told> told_;     // a listener has received the states of such a model
+  WantedModel wanted_;           // by the network
+  MonotonicTime change_from_{};  // to another tokenizer: not before
   Duration rested_{}, trained_{};
   MonotonicTime turned_{};  // the start of the current step
 

@@ -89,6 +89,9 @@ struct PrepareOptions {
   SessionMode mode = SessionMode::Train;
   std::string checkpoint;  // with Generate: read this one; empty: the current one
   std::string text;        // a file or folder to add to the training text; empty: use the data directory's
+  // Of a network whose members hold parts of the model: the one that the network has chosen for this node, from 0 on. The
+  // data directory keeps it.
+  std::optional<std::uint32_t> part;
   // The tokenizer of a network without a publisher, which other nodes have; none: the one of the data directory.
   std::optional<Hash256> tokenizer;
   std::function<void(const PrepareProgress&)> on_progress;  // on the calling thread
@@ -100,6 +103,8 @@ struct SessionInfo {
   compute::ModuleInfo compute{};
   compute::ModelShape shape;
   compute::StageRange range;            // of the model that this node holds
+  std::uint32_t part = 0;               // the part that this is, where the network's model has parts
+  std::vector<bool> parts_that_fit;     // by part: the memory plan has room for it
   std::uint64_t parameters = 0;         // of the whole model
   std::uint64_t active_parameters = 0;  // that one token passes through
   std::uint64_t step = 0;               // steps done so far

@@ -209,6 +209,14 @@ struct HopView {
   std::optional<double> between_ms;  // on the line there and back, and waiting at the node
 };
 
+// Why the network would have a node hold another part of the model.
+enum class PartReason : std::uint8_t {
+  None,
+  NoHolder,    // nobody holds that part
+  OneWallet,   // one owner's nodes hold it
+  FewHolders,  // other parts have more holders
+};
+
 // Of a network whose members hold parts of the model: this node's part, and the pipeline that passes through it.
 struct PartView {
   std::uint32_t number = 0, count = 0;  // from 1 on
@@ -225,7 +233,10 @@ struct PartView {
   // what they were made of.
   std::uint64_t found_right = 0, found_wrong = 0, withheld = 0;
   std::vector<std::uint32_t>
-      checkers;  // by part: nodes drawn to check its newest result; empty: not known yet
+      checkers;                // by part: nodes drawn to check its newest result; empty: not known yet
+  bool follows_plan = false;   // the network chose the part; else the node's owner
+  std::uint32_t moves_to = 0;  // number of the part that this node moves to; 0: it stays
+  PartReason reason = PartReason::None;  // why it does, or will when its round is over
 };
 
 // Outer rounds: what this node trains, made one with what the other members train (core/rounds).

@@ -94,6 +94,10 @@ OwnPart::OwnPart(Services services, const chain::ChainRules& rules, std::uint32_
 void OwnPart::load() {
   if (const auto kept = services_.store.load(RoundStore::Record::Contribution); kept.ok())
     kept_ = decode_made(*kept, rules_.rows);
+  // Of a part of the model that this node has given up since.
+  const auto is_held = [this](const chain::RowWork& work) { return holds(work.row); };
+  if (kept_ && !std::all_of(kept_->contribution.rows.begin(), kept_->contribution.rows.end(), is_held))
+    kept_.reset();
   const auto memory = services_.store.load(RoundStore::Record::Learners);
   if (!memory.ok()) return;
   const auto parts = parts_of(*memory, memory_magic);

@@ -42,12 +42,12 @@ ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::
       network_(directory.network_id()),
       directory_(directory.path()),
       trust_(ChainTrust::read(services.files, directory_, directory.profile())),
-      part_(config::own_part(directory.profile().consensus, directory.settings())),
-      rows_(consensus_, network_, part_.ok() ? *part_ : std::nullopt),
+      part_(directory, services.files, host.id()),
+      rows_(consensus_, network_),
       shares_tokenizer_(!engine::has_publisher(directory)),
       spool_(storage::make_file_spool({directory_ + "/spool", engine::round_spool_memory, disk_,
                                        [this] { return trainer_->spare_memory(); }})),
-      trainer_(make_round_trainer(consensus_, part_.ok() ? *part_ : std::nullopt, spool_, services)),
+      trainer_(make_round_trainer(consensus_, spool_, services)),
       batches_(std::make_unique<BatchLists>(
           BatchLists::Services{services_.files, host.key(), services.logger, host.executor(), &files},
           directory_ + batch_lists_folder, network_)),
@@ -56,10 +56,10 @@ ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::
                [this](std::uint32_t row) { return rows_.name_of(row, fragments_.size()); }) {
   for (std::size_t i = 0; interpositions_.other_learner && i < trainer_->fragments(); ++i)
     other_learners_.push_back(interpositions_.other_learner(trainer_->learner(i), host.executor()));
-  if (part_.ok() && *part_)
+  if (part_.first())
     pipeline_ = std::make_unique<PipelineService>(
         PipelineService::Services{host, services.clock, services.logger, services.entropy}, consensus_,
-        network_, **part_,
+        network_, part_.first()->index,
         [this] {
           const chain::History* history = node_ ? node_->history() : nullptr;
           return history == nullptr ? chain::RegistryPtr() : history->tip().registry;
@@ -204,12 +204,14 @@ void ChainRounds::on_piece_call(const net::Caller& from, ByteSpan request, const
 // ---- The beginning
 
 void ChainRounds::on_ready(const engine::RoundFacts& facts) {
-  if (tokenizer_ == facts.tokenizer) return;
+  if (tokenizer_ == facts.tokenizer && part_.is_held(facts)) return part_.take(facts);
   if (reads_beginning_) {
     next_model_ = facts;
     return;
   }
-  close_chain();  // of a model with another tokenizer
+  close_chain();  // of a model with another tokenizer, or of another part
+  part_.take(facts);
+  if (part_.held()) rows_.hold(*part_.held());
   kept_.clear();
   trouble_.clear();
   if (const auto opened = open_files(); !opened.ok()) {
@@ -281,7 +283,7 @@ void ChainRounds::begin(ChainBeginning& beginning) {
   std::array<std::uint8_t, 8> seed{};
   services_.entropy.fill({beacon_seed.data(), beacon_seed.size()});
   services_.entropy.fill({seed.data(), seed.size()});
-  const ChainFacts facts{consensus_, network_, fragments_, *tokenizer_, rows_.rows()};
+  const ChainFacts facts{consensus_, network_, fragments_, *tokenizer_, rows_.rows(), part_.follows_plan()};
   if (interpositions_.other_caller)
     other_caller_ = interpositions_.other_caller(host_.member().caller(), host_.key(), network_);
   net::PeerCaller& caller = other_caller_ ? *other_caller_ : host_.member().caller();
@@ -361,6 +363,7 @@ void ChainRounds::ban_equivocators(const std::vector<chain::Evidence>& proven) {
 void ChainRounds::on_anchor(std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
   const auto kept = kept_.find(row);
   if (kept == kept_.end() || kept->second != round) {
+    if (kept_.empty()) forget_other_parts();
     kept_[row] = round;
     files_->save_row(row, round, anchor);
   }
@@ -378,6 +381,12 @@ void ChainRounds::on_anchor(std::uint64_t round, std::uint32_t row, const rounds
     status_->on_round(row, std::move(*entry), trainer_->view());
   }
   refresh();
+}
+
+// The new part is here.
+void ChainRounds::forget_other_parts() {
+  for (std::uint32_t row = 0; part_.held() && row < fragments_.size(); ++row)
+    if (row != *part_.held()) files_->forget_row(row);
 }
 
 // ---- Room on the disk
@@ -416,16 +425,6 @@ ChainMoment ChainRounds::moment(const engine::RoundTrainer::View& training) cons
           services_.clock.wall_now()};
 }
 
-std::string ChainRounds::trouble_with_part(const ChainMoment& now) const {
-  if (!pipeline_ || !now.registry) return {};
-  const chain::MemberRecord* self = now.registry->find(host_.id());
-  if (self != nullptr && !(self->rows == rows_.rows()))
-    return "the members know this node as the holder of another part of the model: start it with that part, "
-           "or with a "
-           "new data directory";
-  return pipeline_->trouble();
-}
-
 void ChainRounds::refresh() {
   const engine::RoundTrainer::View training = trainer_->view();
   node::RoundsView view;
@@ -447,7 +446,8 @@ void ChainRounds::refresh() {
     if (view.trouble.empty()) view.trouble = now.training.no_room;
     if (view.trouble.empty()) view.trouble = now.training.trouble;
     if (view.trouble.empty()) view.trouble = trust_->trouble(now.chain);
-    if (view.trouble.empty()) view.trouble = trouble_with_part(now);
+    if (view.trouble.empty() && pipeline_) view.trouble = pipeline_->trouble();
+    if (!reads_beginning_) part_.follow_plan(now, *node_, *trainer_, view.part ? &*view.part : nullptr);
     if (trust_->waits_for_founder(now.chain, wallet_key())) view.phase = "waiting for a founder to begin";
     if (now.chain.wanted_tokenizer) view.phase = "taking over the network's tokenizer";
     seen = report_->seen(now);

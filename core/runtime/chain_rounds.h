@@ -35,6 +35,7 @@
 #include "core/runtime/interpositions.h"
 #include "core/runtime/member_peers.h"
 #include "core/runtime/observed_content.h"
+#include "core/runtime/own_model_part.h"
 #include "core/runtime/patient_executor.h"
 #include "core/runtime/peer_host.h"
 #include "core/runtime/pipeline_service.h"
@@ -98,10 +99,10 @@ class ChainRounds final {
   void rank_members(const chain::ChainTip& tip);
   void ban_equivocators(const std::vector<chain::Evidence>& proven);
   void on_anchor(std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor);
+  void forget_other_parts();
   std::vector<rounds::RoundLearner*> learners();
   void make_room(const std::vector<rounds::Fragment>& fragments);
   void refresh_later();
-  std::string trouble_with_part(const ChainMoment& now) const;
   void refresh();
   ChainMoment moment(const engine::RoundTrainer::View& training) const;
 
@@ -114,8 +115,8 @@ class ChainRounds final {
   const Hash256 network_;
   const std::string directory_;
   const Expected<ChainTrust> trust_;
-  const Expected<std::optional<config::ModelPart>> part_;  // of the model, that this node holds
-  const HeldRows rows_;
+  OwnModelPart part_;
+  HeldRows rows_;
   const bool shares_tokenizer_;         // no publisher gives one
   const std::shared_ptr<Spool> spool_;  // of payloads and anchors
   std::shared_ptr<engine::RoundTrainer> trainer_;

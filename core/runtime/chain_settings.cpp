@@ -35,6 +35,7 @@ chain::ChainOptions chain_options(const ChainFacts& facts, const crypto::Delegat
   chain::ChainOptions options;
   options.rules = chain_rules(facts.consensus, facts.network);
   options.rows = facts.rows;
+  options.follows_plan = facts.follows_plan;
   options.delegation = delegation;
   options.model = {std::move(anchors), facts.tokenizer};
   return options;

@@ -15,7 +15,8 @@ struct ChainFacts {
   const Hash256& network;
   const std::vector<rounds::Fragment>& fragments;  // by row
   const Hash256& tokenizer;
-  chain::RowSet rows;  // that this node holds
+  chain::RowSet rows;         // that this node holds
+  bool follows_plan = false;  // the network chose them
 };
 
 chain::ChainRules chain_rules(const config::ConsensusPart& consensus, const Hash256& network);

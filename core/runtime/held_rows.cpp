@@ -8,12 +8,8 @@
 
 namespace neuroshard::runtime {
 
-HeldRows::HeldRows(const config::ConsensusPart& consensus, const Hash256& network,
-                   const std::optional<config::ModelPart>& part)
-    : shape_(config::model_shape(consensus)),
-      parts_(config::model_parts(consensus)),
-      network_(network),
-      rows_(part ? chain::RowSet::of({part->index}) : chain::RowSet()) {}
+HeldRows::HeldRows(const config::ConsensusPart& consensus, const Hash256& network)
+    : shape_(config::model_shape(consensus)), parts_(config::model_parts(consensus)), network_(network) {}
 
 std::vector<rounds::RoundLearner*> HeldRows::learners(std::size_t count,
                                                       const std::vector<rounds::RoundLearner*>& own) const {

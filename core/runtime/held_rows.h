@@ -15,10 +15,10 @@ namespace neuroshard::runtime {
 
 class HeldRows {
  public:
-  // part: nothing where every member holds the whole model.
-  HeldRows(const config::ConsensusPart& consensus, const Hash256& network,
-           const std::optional<config::ModelPart>& part);
+  HeldRows(const config::ConsensusPart& consensus, const Hash256& network);
 
+  // Where members hold parts: the one here. Before this, and where every member holds the whole model: all rows.
+  void hold(std::uint32_t part) { rows_ = chain::RowSet::of({part}); }
   const chain::RowSet& rows() const { return rows_; }
   // The learners of `count` rows; null for rows of others. own: of the rows that this node holds, in order.
   std::vector<rounds::RoundLearner*> learners(std::size_t count,
@@ -32,7 +32,7 @@ class HeldRows {
   const compute::ModelShape shape_;
   const std::vector<compute::StageRange> parts_;
   const Hash256 network_;
-  const chain::RowSet rows_;
+  chain::RowSet rows_;
 };
 
 }  // namespace neuroshard::runtime

@@ -5,15 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/runtime/standing.h"
+
 namespace neuroshard::runtime {
-namespace {
-
-bool is_trusted(const chain::Registry& registry, const chain::MemberRecord& member) {
-  return registry.is_voter(member) || registry.wallet(member.wallet)->is_trusted();
-}
-
-}  // namespace
-
 PartHolders::PartHolders(std::vector<compute::StageRange> parts, std::uint32_t own_part,
                          const net::NodeId& self, FindRegistry registry)
     : parts_(std::move(parts)), own_(own_part), self_(self), find_registry_(std::move(registry)) {}

@@ -28,6 +28,7 @@ class PartHolders {
   std::size_t parts() const { return parts_.size(); }
   const compute::StageRange& range(std::uint32_t part) const { return parts_[part]; }
   std::uint32_t own_part() const { return own_; }
+  void set_own_part(std::uint32_t part) { own_ = part; }
 
   // Trusted and active, ascending by number.
   std::vector<net::NodeId> of_part(const chain::Registry& registry, std::uint32_t part) const;
@@ -41,7 +42,7 @@ class PartHolders {
 
  private:
   const std::vector<compute::StageRange> parts_;
-  const std::uint32_t own_;
+  std::uint32_t own_;
   const net::NodeId self_;
   const FindRegistry find_registry_;
 };

@@ -21,14 +21,14 @@ constexpr net::RequestLimits stream_limits{.per_second = 5, .burst = 50};
 }  // namespace
 
 PipelineService::PipelineService(const Services& services, const config::ConsensusPart& consensus,
-                                 const Hash256& network, const config::ModelPart& part,
+                                 const Hash256& network, std::uint32_t part,
                                  PartHolders::FindRegistry registry, PartTexts::FindAnchor anchor)
     : services_(services),
       network_(network.begin(), network.end()),
       shape_(config::model_shape(consensus)),
       pipeline_bytes_(config::pipeline_bytes(consensus)),
       find_anchor_(std::move(anchor)),
-      holders_(config::model_parts(consensus), part.index, services.host.id(), std::move(registry)),
+      holders_(config::model_parts(consensus), part, services.host.id(), std::move(registry)),
       trainer_(std::make_shared<engine::PipelineTrainer>(services.clock)) {}
 
 PipelineService::~PipelineService() {
@@ -88,6 +88,8 @@ pipeline::Surroundings PipelineService::around() {
 void PipelineService::on_ready(const engine::PipelinePart& part) {
   on_gone();
   part_ = part;
+  for (std::uint32_t i = 0; i < holders_.parts(); ++i)
+    if (holders_.range(i) == part.range) holders_.set_own_part(i);
   sessions_ =
       std::make_unique<pipeline::SessionTable>(around(), pipeline::TableOptions{part.range, network_});
   pipeline::StageOptions options;

@@ -40,10 +40,9 @@ class PipelineService final {
     Logger& logger;
     crypto::Entropy& entropy;
   };
-  // Any thread.
+  // Any thread. part: that this node holds first; the models that come may be of others.
   PipelineService(const Services& services, const config::ConsensusPart& consensus, const Hash256& network,
-                  const config::ModelPart& part, PartHolders::FindRegistry registry,
-                  PartTexts::FindAnchor anchor);
+                  std::uint32_t part, PartHolders::FindRegistry registry, PartTexts::FindAnchor anchor);
   ~PipelineService();
   // For the engine.  Threads: any.
   const std::shared_ptr<engine::PipelineTrainer>& trainer() const { return trainer_; }
@@ -75,7 +74,7 @@ class PipelineService final {
   const compute::ModelShape shape_;
   const std::uint64_t pipeline_bytes_;
   const PartTexts::FindAnchor find_anchor_;
-  const PartHolders holders_;
+  PartHolders holders_;
   const std::shared_ptr<engine::PipelineTrainer> trainer_;
 
   pipeline::ExchangeLog exchanges_;

@@ -28,14 +28,12 @@ std::vector<rounds::Fragment> part_rows(const config::ConsensusPart& consensus) 
 }
 
 std::shared_ptr<engine::RoundTrainer> make_round_trainer(const config::ConsensusPart& consensus,
-                                                         const std::optional<config::ModelPart>& part,
                                                          std::shared_ptr<Spool> spool,
                                                          const RuntimeServices& services) {
   engine::RoundTrainerOptions options;
   options.inner_steps = static_cast<std::uint32_t>(consensus.inner_steps);
   options.fragments = rounds::sync_choice(consensus.sync).value_or(rounds::SyncChoice{}).fragments;
   options.parts = part_rows(consensus);
-  if (part) options.own_part = part->index;
   if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) options.codec.codec = *codec;
   if (config::is_sparse(consensus)) options.error_feedback_beta = config::sparse_error_feedback_beta;
   return std::make_shared<engine::RoundTrainer>(options, std::move(spool), services.clock, services.logger);

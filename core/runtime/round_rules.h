@@ -16,9 +16,7 @@ namespace neuroshard::runtime {
 
 // The rows of a network whose members hold parts of the model; empty: they hold all of it.
 std::vector<rounds::Fragment> part_rows(const config::ConsensusPart& consensus);
-// part: that this node holds.
 std::shared_ptr<engine::RoundTrainer> make_round_trainer(const config::ConsensusPart& consensus,
-                                                         const std::optional<config::ModelPart>& part,
                                                          std::shared_ptr<Spool> spool,
                                                          const RuntimeServices& services);
 // Of a network with rounds, for this node alone.

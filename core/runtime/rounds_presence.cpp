@@ -16,7 +16,7 @@ RoundsPresence::RoundsPresence(PeerHost& host, FindNode node) : host_(host), fin
 void RoundsPresence::announce_away(MonotonicTime deadline, std::function<void()> done) {
   host_.run([&] {
     leaving_ = Leaving{host_.clock().monotonic_now(), deadline, std::move(done)};
-    if (chain::ChainNode* node = find_node_()) node->go_away();
+    if (chain::ChainNode* node = find_node_()) node->set_away(true);
     check();
   });
 }
@@ -25,7 +25,7 @@ void RoundsPresence::announce_back() {
   host_.run([this] {
     close();
     chain::ChainNode* const node = find_node_();
-    if (node != nullptr && !no_room_) node->come_back();
+    if (node != nullptr && !no_room_) node->set_away(false);
   });
 }
 
@@ -47,14 +47,14 @@ void RoundsPresence::check() {
 }
 
 void RoundsPresence::begin() {
-  if (leaving_) find_node_()->go_away();
+  if (leaving_) find_node_()->set_away(true);
 }
 
 // The others go on without a node that has no room for a round.
 void RoundsPresence::set_no_room(bool no_room) {
   chain::ChainNode* const node = find_node_();
   if (node == nullptr || no_room == std::exchange(no_room_, no_room) || leaving_) return;
-  no_room ? node->go_away() : node->come_back();
+  no_room ? node->set_away(true) : node->set_away(false);
 }
 
 void RoundsPresence::close() {

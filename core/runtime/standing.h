@@ -27,4 +27,9 @@ inline net::PeerRank rank_of(const chain::Registry& registry, const chain::Membe
   return vouched || member.contributions > 0 ? net::PeerRank::Known : net::PeerRank::Stranger;
 }
 
+// The pipeline takes what it sends: that reaches the weights without the limits that the rounds have for candidates.
+inline bool is_trusted(const chain::Registry& registry, const chain::MemberRecord& member) {
+  return registry.is_voter(member) || registry.wallet(member.wallet)->is_trusted();
+}
+
 }  // namespace neuroshard::runtime

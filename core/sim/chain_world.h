@@ -64,7 +64,7 @@ struct ChainWorldOptions {
   chain::ChainOptions chain;         // rules' network, delegation and anchors are filled in
   rounds::TrainingOptions training;  // chain and shapes are filled in
   std::size_t fragments = 1;         // rows; each round closes one of them
-  // Rows of a node; null: the rows are fragments, and all nodes hold all of them. Each round closes all rows then, and
+  // Rows of a node, asked at each start; null: the rows are fragments, and all nodes hold all of them. Else each round closes all rows, and
   // the model trains each row by itself.
   std::function<chain::RowSet(std::size_t node)> rows_of;
   std::vector<float> initial;                                // the first anchor's weights

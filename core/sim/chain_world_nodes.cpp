@@ -271,6 +271,8 @@ void ChainWorld::start(std::size_t node) {
   host.end();  // what is left of an earlier life
   host.alive = std::make_shared<bool>(true);
   ++host.lives;
+  if (options_.rows_of) host.rows = options_.rows_of(node);
+  std::erase_if(host.disk.anchors, [&host](const auto& kept) { return !host.rows.has(kept.first); });
   const std::uint64_t seed = Rng(options_.seed * 1'000'003 + node * 101 + host.lives).next();
   host.executor = std::make_unique<HostExecutor>(world_);
   host.model = make_model_(node, host.lives);

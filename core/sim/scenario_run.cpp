@@ -106,7 +106,7 @@ void ScenarioRun::sleep_and_wake() {
   for (std::size_t node = stay; node < options_.nodes; ++node) {
     const bool polite = node + 1 < options_.nodes || stay < 3;
     if (polite) {
-      world_->chain(node).go_away();
+      world_->chain(node).set_away(true);
       world_->run_until([&] { return !in_committee(node); }, 4 * round_time() + seconds(20));
       expect(!in_committee(node), "a node that said that it goes is waited for");
     }

@@ -11,14 +11,12 @@ contributed does not count. A segment is measured from its first result block to
 --clean-seconds (0: as long). Prints one JSON object. Exit status 1: something failed, or two holders of a part certified different anchors;
 77: no control groups.
 """
-import argparse
 import json
-import pathlib
 import random
 import sys
 import time
 
-from parts_run import NO_GROUPS, Holders, with_shares
+from parts_run import NO_GROUPS, Holders, arguments, with_shares
 
 
 def counted_tokens(blocks, part_of, contributors):
@@ -137,12 +135,8 @@ def measure(a, folder, groups):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("programs", type=pathlib.Path)
-    for name, value in {"seed": 1, "h": 200, "warm-rounds": 4, "port": 29450}.items():
-        parser.add_argument(f"--{name}", type=int, default=value)
-    for name, value in {"seconds": 600, "clean-seconds": 0, "every": 60, "away": 5, "share": 0.25}.items():
-        parser.add_argument(f"--{name}", type=float, default=value)
+    parser = arguments(__doc__, seed=1, h=200, warm_rounds=4, port=29450, seconds=600.0, clean_seconds=0.0, every=60.0, away=5.0,
+                       share=0.25)
     parser.add_argument("--failures-first", action="store_true")
     a = parser.parse_args()
     figures = with_shares("failures", 6, a.share, lambda folder, groups: measure(a, folder, groups))

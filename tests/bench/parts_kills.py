@@ -7,7 +7,6 @@ Three parts with two nodes each. A node is killed (SIGKILL) and started again tw
 seconds until the other nodes' texts have three more micro-batches through the whole model, and whether both holders of each part certified the
 same anchors. Exit status 1: training stood still for longer than --patience, or two holders differ.
 """
-import argparse
 import json
 import pathlib
 import random
@@ -16,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from parts_run import Holders, text
+from parts_run import Holders, arguments, text
 
 
 class Run(Holders):
@@ -41,12 +40,7 @@ class Run(Holders):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("programs", type=pathlib.Path)
-    for name, value in {"kills": 100, "seed": 1, "h": 200, "port": 29400}.items():
-        parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--patience", type=float, default=5)
-    a = parser.parse_args()
+    a = arguments(__doc__, kills=100, seed=1, h=200, port=29400, patience=5.0).parse_args()
     folder = pathlib.Path(tempfile.mkdtemp())
     figures = {"seed": a.seed}
     run, gaps = None, []

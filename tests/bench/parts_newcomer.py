@@ -10,15 +10,13 @@ when the newcomer holds the anchor of its part that the newest block names. Then
 file of the row has to equal a holder's. Prints one JSON object. Exit status 1: something failed, a newcomer's work is in no row within --rounds
 rounds, or two holders of a part certified different anchors; 77: no control groups.
 """
-import argparse
 import json
-import pathlib
 import signal
 import subprocess
 import sys
 import time
 
-from parts_run import NO_GROUPS, Holders, with_shares
+from parts_run import NO_GROUPS, Holders, arguments, with_shares
 
 OWN_ANCHORS = 2  # that a newcomer computes before it leaves
 
@@ -103,12 +101,7 @@ def measure(a, folder, groups):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("programs", type=pathlib.Path)
-    for name, value in {"newcomers": 3, "rounds": 2, "h": 200, "warm-rounds": 4, "port": 29470}.items():
-        parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--share", type=float, default=0.25)
-    a = parser.parse_args()
+    a = arguments(__doc__, newcomers=3, rounds=2, h=200, warm_rounds=4, port=29470, share=0.25).parse_args()
     figures = with_shares("newcomer", 7, a.share, lambda folder, groups: measure(a, folder, groups))
     if figures is None:
         return NO_GROUPS

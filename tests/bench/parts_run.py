@@ -1,4 +1,5 @@
 """Networks of real nodes that hold parts of a model, for measurements."""
+import argparse
 import json
 import os
 import pathlib
@@ -152,6 +153,15 @@ class Network:
                 node.process.wait()
         for group in {node.group for node in self.nodes if node.group}:
             group.remove()
+
+
+def arguments(description, **numbers):
+    """A parser for the folder of the programs and these numbers."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", type=pathlib.Path)
+    for name, value in numbers.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
+    return parser
 
 
 def with_shares(name, nodes, share, measure):

@@ -9,33 +9,18 @@
 
 using namespace neuroshard::test;  // NOLINT
 
-namespace {
-
-QString text_of(const QJsonObject& object) {
-  return QJsonDocument(object).toJson(QJsonDocument::Compact);
-}
-
-}  // namespace
-
 class TestRoundsParts : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
     run_.founder = "a";
-    run_.model = QStringList{"--layers",  "2", "--hidden",   "32", "--head-dim",     "16", "--vocab", "300",
-                             "--experts", "2", "--sequence", "32", "--batch-tokens", "512"};
+    run_.model = RoundsRun::model_of_two_layers();
     const QByteArray trouble = run_.make("parts", "200", {"--sync", "parts=2"});
     QVERIFY2(trouble.isEmpty(), trouble.constData());
   }
 
-  void a_node_without_a_part_says_which_there_are_data() {
-    QTest::addColumn<QStringList>("words");
-    QTest::newRow("none") << QStringList{};
-    QTest::newRow("there is no such part") << QStringList{"--part", "9"};
-  }
-  void a_node_without_a_part_says_which_there_are() {
-    QFETCH(QStringList, words);
-    run_.node_words = words;
+  void a_part_that_the_model_lacks_is_refused() {
+    run_.node_words = QStringList{"--part", "9"};
     QCOMPARE(run_.start("a"), QByteArray());
     QJsonObject seen;
     const auto failed = [&] {
@@ -43,7 +28,7 @@ class TestRoundsParts : public QObject {
       return seen["state"].toString() == "failed";
     };
     QVERIFY2(neuroshard::testing::seen_once(failed, RoundsRun::patience_ms), qPrintable(text_of(seen)));
-    QVERIFY2(text_of(seen).contains("--part 1 to 2 (1: embedding, layer 0; 2: layer 1, head)"),
+    QVERIFY2(text_of(seen).contains("no part 9. Its parts are 1: embedding, layer 0; 2: layer 1, head."),
              qPrintable(text_of(seen)));
     run_.node("a").terminate();
     run_.node("a").finish();
@@ -140,39 +125,33 @@ class TestRoundsParts : public QObject {
 
   void of_two_holders_one_may_die() {
     start("c", 2);
-    const auto same_anchors = [&] {
-      const auto of_b = run_.certified("b", 2), of_c = run_.certified("c", 2);
-      int same = 0;
-      for (auto at = of_c.begin(); at != of_c.end(); ++at) {
-        if (!of_b.contains(at.key())) continue;
-        if (of_b.value(at.key()).anchor != at->anchor) return -1;
-        ++same;
-      }
-      return same;
-    };
-    const auto shared = [&] { return same_anchors() != 0 && part("c")["finished"].toInt() > 0; };
+    const auto shared = [&] { return same_anchors("b", "c", 2) != 0 && part("c")["finished"].toInt() > 0; };
     QVERIFY2(neuroshard::testing::seen_once(shared, RoundsRun::patience_ms), qPrintable(text_of(part("c"))));
-    QVERIFY(same_anchors() > 0);
+    QVERIFY(same_anchors("b", "c", 2) > 0);
     run_.node("b").kill_now();
     const auto finished = [&] { return part("a")["finished"].toInt(); };
     const int before = finished();
-    const auto goes_on = [&] { return finished() > before + 50; };
+    const auto goes_on = [&] { return finished() > before + 10; };
     QVERIFY2(neuroshard::testing::seen_once(goes_on, RoundsRun::patience_ms), qPrintable(text_of(part("a"))));
     const ProcessResult written = run_node({"generate", "--data-dir", run_.path("a"), "--prompt", "the"});
     QVERIFY2(written.exit_code == 0 && !written.out.trimmed().isEmpty(), written.err.constData());
   }
 
-  // It comes back with its disk, but for another part.
-  void a_node_keeps_its_part() {
+  // It comes back with its disk, but for another part: it gives up the one, fetches the other and makes the same anchors of it.
+  void a_node_moves_to_the_part_that_its_owner_chooses() {
     run_.node_words = QStringList{"--part", "1"};
     run_.launch("b");
     QCOMPARE(run_.joined("b"), QByteArray());
-    QJsonObject seen;
-    const auto told = [&] {
-      seen = run_.status("b");
-      return text_of(seen).contains("another part");
+    const auto holds = [&] {
+      const QJsonArray holders = part("a")["holders"].toArray();
+      return holders.size() == 2 && holders[0].toInt() == 2 && holders[1].toInt() == 1 &&
+             same_anchors("a", "b", 1) != 0;
     };
-    QVERIFY2(neuroshard::testing::seen_once(told, RoundsRun::patience_ms), qPrintable(text_of(seen)));
+    QVERIFY2(neuroshard::testing::seen_once(holds, RoundsRun::patience_ms), qPrintable(text_of(part("a"))));
+    QVERIFY(same_anchors("a", "b", 1) > 0);
+    QCOMPARE(part("b")["number"].toInt(), 1);
+    QCOMPARE(part("b")["follows_plan"].toBool(true), false);
+    QCOMPARE(kept_part("b"), QByteArray("1"));
   }
 
  private:
@@ -191,6 +170,17 @@ class TestRoundsParts : public QObject {
     for (const QByteArray& line : settings.readAll().split('\n'))
       if (line.startsWith("part = ")) return line.mid(7);
     return "0";
+  }
+  // Rounds that both certified with one anchor of a part; -1: with two.
+  int same_anchors(const QString& one, const QString& other, int part) const {
+    const auto of_one = run_.certified(one, part), of_other = run_.certified(other, part);
+    int same = 0;
+    for (auto at = of_one.begin(); at != of_one.end(); ++at) {
+      if (!of_other.contains(at.key())) continue;
+      if (of_other.value(at.key()).anchor != at->anchor) return -1;
+      ++same;
+    }
+    return same;
   }
   QJsonObject part(const QString& name) const { return run_.rounds(name)["part"].toObject(); }
 

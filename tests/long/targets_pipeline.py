@@ -104,6 +104,32 @@ def parts_kills(run):
                   f"{figures['kills']} kills, seed {seed}; {figures['anchors']} anchors; last loss {figures.get('loss', 0):.3f}")
 
 
+@target("parts-moves", "a network that chooses its nodes' parts: a holder leaves or dies, and another node moves to its part, 24 times; in every third the "
+        "one that moves is killed, too (30 minutes; PARTS_MOVES, PARTS_SEED)")
+def parts_moves(run):
+    builds.packages("build", "test")
+    builds.build(run, "ci", targets=["neuroshardd", "compute_cpu", "neuroshard_network"])
+    moves, seed = os.environ.get("PARTS_MOVES", "24"), os.environ.get("PARTS_SEED", "1")
+    part = run.part(f"moves-{moves}-{seed}", ["python3", "-B", BENCH / "parts_moves.py", builds.BIN, "--moves", moves, "--seed", seed], reading.last_json,
+                    judge=outcome_of_parts)
+    run.figures = figures = part.figures
+    if not figures.get("moves"):
+        return
+    what = "Seven nodes, three parts, no node names one"
+
+    def times(choose):
+        seconds = sorted(one["seconds"] for one in figures["moves"] if choose(one))
+        return f"{statistics.median(seconds):.0f} s, at most {seconds[-1]:.0f} s" if seconds else "none"
+
+    run.claim(f"{what}: time from their start until each part has two holders", "≤ 180 s", f"{figures['covered_seconds']:.0f} s", part.ok, f"seed {seed}")
+    run.claim(f"{what}: time until a part that lost one of two holders has two again. The holder said that it leaves; it was killed; the node that moves was "
+              "killed, too", "≤ 180 s each",
+              "; ".join((times(lambda one: not one["killed"] and not one["mover_killed"]), times(lambda one: one["killed"] and not one["mover_killed"]),
+                         times(lambda one: one["mover_killed"]))), part.ok, f"{len(figures['moves'])} moves, seed {seed}")
+    run.claim(f"{what}: rounds in which holders of a part certified different anchors", "0", f"{figures['differ']} of {figures['anchors']}",
+              not figures["differ"], f"{len(figures['moves'])} moves; last loss {figures.get('loss', 0):.3f}")
+
+
 def outcome_of_parts(status, output):
     if status not in (0, 1):
         return "skipped" if status == 77 else "failed"

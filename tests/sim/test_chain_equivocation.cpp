@@ -226,14 +226,14 @@ void TestChainEquivocation::what_is_old_or_of_another_history_is_refused() {
   ChainLab other(elsewhere, true, listen(0)), lab(lab_options(5, all), true, listen(1));
   QCOMPARE(other.world.id(1), lab.world.id(1));
   QVERIFY2(other.world.run_to_round(3, 20 * lab_round), other.text("elsewhere").c_str());
-  other.world.chain(1).go_away();
+  other.world.chain(1).set_away(true);
   QVERIFY(other.world.run_until([&] { return other.world.chain(1).is_away(); }, 60 * lab_second));
   QVERIFY2(lab.world.run_to_round(3, 20 * lab_round), lab.text("here").c_str());
   QVERIFY(other.world.chain(0).history()->genesis() != lab.world.chain(0).history()->genesis());
   // Away is the last statement; it is said here, too, and then not true any more.
-  lab.world.chain(1).go_away();
+  lab.world.chain(1).set_away(true);
   QVERIFY(lab.world.run_until([&] { return lab.world.chain(1).is_away(); }, 60 * lab_second));
-  lab.world.chain(1).come_back();
+  lab.world.chain(1).set_away(false);
   QVERIFY(lab.world.run_until([&] { return !lab.world.chain(1).is_away(); }, 60 * lab_second));
   QVERIFY2(lab.world.run_to_round(lab.world.round(0) + 6, 40 * lab_round), lab.text("later").c_str());
   const auto try_all = [&](const std::vector<Bytes>& all_posts, const char* what) {

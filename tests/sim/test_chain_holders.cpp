@@ -53,6 +53,7 @@ class TestChainHolders : public QObject {
   void a_vouched_newcomer_becomes_the_first_holder_of_a_row();
   void a_newcomer_fetches_its_rows_only();
   void kills_at_random_stop_no_row_that_has_a_holder();
+  void nodes_move_between_rows();
 };
 
 void TestChainHolders::nodes_hold_and_train_their_rows_only() {
@@ -252,6 +253,45 @@ void TestChainHolders::kills_at_random_stop_no_row_that_has_a_holder() {
 }
 
 }  // namespace
+
+// Each comes back from a crash for another row, in the middle of rounds: it moves, fetches the row, and counts there.
+void TestChainHolders::nodes_move_between_rows() {
+  constexpr std::size_t nodes = 9;
+  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+    std::vector<std::uint32_t> row_of;
+    for (std::uint32_t node = 0; node < nodes; ++node) row_of.push_back(node % rows);
+    Lab lab(seed, nodes, [&row_of](std::size_t node) { return chain::RowSet::of({row_of[node]}); });
+    QVERIFY(lab.world.run_to_round(3, 200 * lab_second));
+    Rng rng(seed);
+    const auto number_of = [&](std::size_t node) {
+      return lab.registry(node == 0 ? 1 : 0).find(lab.world.id(node));
+    };
+    for (int move = 0; move < 8; ++move) {
+      const std::string how = fmt::format("seed {}, move {}", seed, move);
+      const auto node = static_cast<std::size_t>(rng.below(nodes));
+      if (std::count(row_of.begin(), row_of.end(), row_of[node]) < 2) continue;
+      lab.world.run_until([] { return false; }, static_cast<std::int64_t>(rng.below(20)) * lab_second);
+      lab.world.kill(node);
+      row_of[node] = (row_of[node] + 1 + static_cast<std::uint32_t>(rng.below(rows - 1))) % rows;
+      lab.world.start(node);
+      const auto arrived = [&] {
+        const chain::MemberRecord* member = number_of(node);
+        return member->presence == chain::Presence::Active && member->rows.has(row_of[node]);
+      };
+      QVERIFY2(lab.world.run_until(arrived, 300 * lab_second), how.c_str());
+      const std::uint64_t before = lab.world.training(node).view().counted;
+      QVERIFY2(lab.world.run_until([&] { return lab.world.training(node).view().counted > before; },
+                                   300 * lab_second),
+               how.c_str());
+      QVERIFY2(lab.world.seen().conflicts == 0 && lab.world.seen().wrong_anchors == 0 &&
+                   lab.world.seen().twice == 0,
+               how.c_str());
+    }
+    QVERIFY(lab.world.run_until([&] { return lab.world.agreement_rate() == 1; }, 60 * lab_second));
+    for (std::uint32_t row = 0; row < rows; ++row)
+      QVERIFY2(lab.error_of_row(row) < 0.2, qPrintable(QString::number(lab.error_of_row(row))));
+  }
+}
 
 NS_TEST(TestChainHolders)
 #include "test_chain_holders.moc"

@@ -249,12 +249,12 @@ void TestChainLost::an_expired_farewell_is_taken_back() {
     CHECK_LAB(lab, lab.world.run_to_round(2, 20 * lab_round));
     Rng rng(seed);
     lab.run_for(std::chrono::milliseconds(rng.below(5000)));
-    lab.world.chain(0).go_away();
+    lab.world.chain(0).set_away(true);
     if (seed % 2 != 0) {
       CHECK_LAB(lab, lab.world.run_until([&] { return lab.world.chain(0).is_away(); }, lab_round));
       lab.run_for(3 * lab_round);
     }
-    lab.world.chain(0).come_back();
+    lab.world.chain(0).set_away(false);
     const std::uint64_t counted = lab.world.training(0).view().counted;
     CHECK_LAB(lab, lab.world.run_until(
                        [&] {

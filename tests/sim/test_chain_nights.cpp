@@ -53,7 +53,7 @@ void TestChainNights::a_polite_farewell_costs_a_block() {
   const Duration round = minutes(10);
   ChainLab lab(night_options(1, 3, round));
   QVERIFY2(lab.world.run_to_round(2, 6 * round), lab.text("two rounds").c_str());
-  lab.world.chain(2).go_away();
+  lab.world.chain(2).set_away(true);
   const net::NodeId id = lab.world.id(2);
   QVERIFY2(lab.world.run_until(
                [&] { return !lab.world.chain(0).history()->tip().committee->position(id).has_value(); },
@@ -133,7 +133,7 @@ class Desktops {
     } else {
       world.after(from, [this, node, &world] {
         if (!lab_.world.running(node)) return;
-        lab_.world.chain(node).go_away();
+        lab_.world.chain(node).set_away(true);
         world.after(minutes(1), [this, node] { off(node); });
       });
     }

@@ -188,7 +188,7 @@ void TestChainReturns::a_node_without_room_pauses_and_goes_on() {
   room.left = 0;
   QVERIFY2(lab.world.run_until([&] { return !lab.world.training(0).view().no_room.empty(); }, 20 * lab_round),
            lab.text("it pauses").c_str());
-  lab.world.chain(0).go_away();
+  lab.world.chain(0).set_away(true);
   lab.run_for(2 * lab_round);
   const rounds::TrainingView paused = lab.world.training(0).view();
   const std::uint64_t stands = lab.world.round(static_cast<std::size_t>(nodes) - 1);
@@ -202,7 +202,7 @@ void TestChainReturns::a_node_without_room_pauses_and_goes_on() {
   else
     QCOMPARE(lab.world.round(0), stands);
   room.left = ~std::uint64_t{0};
-  lab.world.chain(0).come_back();
+  lab.world.chain(0).set_away(false);
   const std::uint64_t from = lab.world.round(static_cast<std::size_t>(nodes) - 1);
   QVERIFY2(lab.world.run_to_round(from + 6, 40 * lab_round), lab.text("all again").c_str());
   lab.run_for(2 * lab_second);

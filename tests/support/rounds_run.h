@@ -22,8 +22,17 @@ struct CertifiedRound {
   int contributors = 0, members = 0;
 };
 
+inline QString text_of(const QJsonObject& object) {
+  return QJsonDocument(object).toJson(QJsonDocument::Compact);
+}
+
 class RoundsRun {
  public:
+  // Of two layers, for networks whose members hold one each.
+  static QStringList model_of_two_layers() {
+    return {"--layers",  "2", "--hidden",   "32", "--head-dim",     "16", "--vocab", "300",
+            "--experts", "2", "--sequence", "32", "--batch-tokens", "512"};
+  }
   static constexpr int patience_ms = 100'000;  // a busy machine; a quiet one needs seconds
   int together_ms = patience_ms;               // set before what is to be waited longer for
 

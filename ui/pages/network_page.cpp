@@ -229,9 +229,13 @@ void NetworkPage::invite() {
 void NetworkPage::refresh(const node::Snapshot& snapshot) {
   const auto& part = snapshot.rounds.part;
   const std::vector<std::uint32_t> holders = part ? part->holders : std::vector<std::uint32_t>();
-  if ((snapshot.model.parameters != asked_parameters_ || holders != asked_holders_) && !asking_) {
+  const std::uint32_t number = part ? part->number : 0;
+  const bool changed =
+      snapshot.model.parameters != asked_parameters_ || holders != asked_holders_ || number != asked_part_;
+  if (changed && !asking_) {
     asked_parameters_ = snapshot.model.parameters;
     asked_holders_ = holders;
+    asked_part_ = number;
     ask();
   }
   if (part_ == nullptr) return;

@@ -53,6 +53,7 @@ class NetworkPage final : public Page {
   QLabel* memory_note_;
   std::uint64_t asked_parameters_ = 0;  // of the model that the map shows
   std::vector<std::uint32_t> asked_holders_;
+  std::uint32_t asked_part_ = 0;
   bool asking_ = false;
   NetworkCards* network_;
   QTimer timer_;

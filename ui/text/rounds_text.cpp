@@ -63,6 +63,7 @@ QString RoundsWords::part(const node::RoundsView& rounds) {
                        .arg(part.number)
                        .arg(part.count)
                        .arg(QString::fromStdString(part.holds))};
+  text << placement(part);
   for (std::size_t i = 0; i < part.holders.size(); ++i)
     if (part.holders[i] == 0)
       text << tr("No node holds part %1, so nobody can train.").arg(i + 1);
@@ -77,6 +78,24 @@ QString RoundsWords::part(const node::RoundsView& rounds) {
                 .arg(Format::integer(part.replaced));
   text << checks(part);
   return text.join(QLatin1Char(' '));
+}
+
+QStringList RoundsWords::placement(const node::PartView& part) {
+  QStringList text{part.follows_plan ? tr("The network chose it.") : tr("You chose it in the settings.")};
+  if (part.moves_to == 0) return text;
+  switch (part.reason) {
+    case node::PartReason::None: text << tr("It moves to part %1.").arg(part.moves_to); break;
+    case node::PartReason::NoHolder:
+      text << tr("It moves to part %1, which no node holds.").arg(part.moves_to);
+      break;
+    case node::PartReason::OneWallet:
+      text << tr("It moves to part %1, which only one owner's nodes hold.").arg(part.moves_to);
+      break;
+    case node::PartReason::FewHolders:
+      text << tr("It moves to part %1, which has fewer nodes than the others.").arg(part.moves_to);
+      break;
+  }
+  return text;
 }
 
 QStringList RoundsWords::checks(const node::PartView& part) {

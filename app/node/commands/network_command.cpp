@@ -195,7 +195,7 @@ void show_parts(const config::ConsensusPart& consensus, Output& out, nlohmann::o
   std::size_t number = 0;
   for (const compute::StageRange& range : config::model_parts(consensus)) {
     const std::uint64_t parameters = compute::values_of(shape, range).count;
-    if (number == 0) out.line("Parts, of which a member holds one (--part):");
+    if (number == 0) out.line("Parts, of which a member holds one (the network chooses it, or --part does):");
     out.line(fmt::format("  {:<28} {:<14} {} parameters", to_text(range), ++number, human_count(parameters)));
     document["parts"].push_back({{"part", number}, {"holds", to_text(range)}, {"parameters", parameters}});
   }

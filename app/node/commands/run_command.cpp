@@ -92,11 +92,13 @@ Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& co
   return opened;
 }
 
-// A node has its part for good: the first start that names one of the network's parts is enough.
-Expected<void> keep_part(config::DataDirectory& directory) {
+// A start that names one of the network's parts is enough; 0 lets the network choose again.
+Expected<void> keep_part(config::DataDirectory& directory, storage::FileEnv& files) {
   if (directory.settings().origin(config::Setting::Part) != config::SettingOrigin::Flag) return {};
-  const auto part = config::own_part(directory.profile().consensus, directory.settings());
-  return part.ok() && *part ? directory.keep_setting(config::Setting::Part) : Expected<void>();
+  const auto part = config::own_part(directory, files);
+  if (!part.ok() || !*part) return {};
+  NS_RETURN_IF_ERROR(directory.clear_setting(config::Setting::Part));
+  return directory.keep_setting(config::Setting::Part);
 }
 
 runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirectory& opened,
@@ -121,7 +123,7 @@ runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirec
 Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, CommandContext& context,
                    bool* upgraded) {
   NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_invited(flags, context));
-  NS_RETURN_IF_ERROR(keep_part(*opened.directory));
+  NS_RETURN_IF_ERROR(keep_part(*opened.directory, context.files));
   runtime::RuntimeServices services = {context.files, context.entropy, context.clock, *opened.logger,
                                        program_version()};
   runtime::RuntimeOptions options = runtime_options(flags, opened, context);

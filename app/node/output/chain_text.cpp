@@ -28,9 +28,19 @@ const char* kind_of(const chain::BlockBody& body) {
 }
 
 const char* kind_of(const chain::Statement& statement) {
-  constexpr const char* names[] = {"register", "vouch", "away", "back", "leave", "commit", "revoke"};
+  constexpr const char* names[] = {"register", "vouch", "away", "back", "leave", "commit", "revoke", "move"};
   static_assert(std::size(names) == std::variant_size_v<decltype(statement.what)>);
   return names[statement.what.index()];
+}
+
+Json statement_json(const chain::Statement& statement) {
+  Json json{{"kind", kind_of(statement)}, {"node", node_of(statement.node)}};
+  const auto* move = std::get_if<chain::Move>(&statement.what);
+  if (move == nullptr) return json;
+  json["rows"] = Json::array();
+  for (std::uint32_t row = 0; row < move->rows.end(); ++row)
+    if (move->rows.has(row)) json["rows"].push_back(row);
+  return json;
 }
 
 const char* standing_of(const chain::Registry& registry, const chain::MemberRecord& member) {
@@ -111,8 +121,7 @@ Json block_json(const chain::CertifiedBlock& certified) {
   if (body.result) json["result"] = result_json(*body.result);
   json["silent"] = body.silent;
   json["statements"] = Json::array();
-  for (const chain::Statement& one : body.statements)
-    json["statements"].push_back({{"kind", kind_of(one)}, {"node", node_of(one.node)}});
+  for (const chain::Statement& one : body.statements) json["statements"].push_back(statement_json(one));
   json["evidence"] = Json::array();
   for (const chain::Evidence& one : body.evidence) json["evidence"].push_back(node_of(one.node));
   return json;

@@ -115,24 +115,39 @@ std::string global_text(const node::RoundsView& rounds) {
       global.verified ? "shown" : "not shown", global.verified_reason);
 }
 
+const char* part_reason(node::PartReason reason) {
+  switch (reason) {
+    case node::PartReason::None: return "";
+    case node::PartReason::NoHolder: return "nobody holds it";
+    case node::PartReason::OneWallet: return "one owner's nodes hold it";
+    case node::PartReason::FewHolders: return "other parts have more holders";
+  }
+  return "";
+}
+
 nlohmann::ordered_json part_json(const node::PartView& part) {
   auto path = nlohmann::ordered_json::array();
   for (const node::HopView& hop : part.path)
     path.push_back({{"node", hop.node},
                     {"computing_ms", or_null(hop.computing_ms)},
                     {"between_ms", or_null(hop.between_ms)}});
-  return {{"number", part.number},
-          {"count", part.count},
-          {"holds", part.holds},
-          {"holders", part.holders},
-          {"paused", part.paused},
-          {"sessions", part.sessions},
-          {"finished", part.finished},
-          {"replaced", part.replaced},
-          {"lost", part.lost},
-          {"path", std::move(path)},
-          {"checks", {{"right", part.found_right}, {"wrong", part.found_wrong}, {"withheld", part.withheld}}},
-          {"checkers", part.checkers}};
+  return {
+      {"number", part.number},
+      {"count", part.count},
+      {"holds", part.holds},
+      {"holders", part.holders},
+      {"paused", part.paused},
+      {"sessions", part.sessions},
+      {"finished", part.finished},
+      {"replaced", part.replaced},
+      {"lost", part.lost},
+      {"path", std::move(path)},
+      {"checks", {{"right", part.found_right}, {"wrong", part.found_wrong}, {"withheld", part.withheld}}},
+      {"checkers", part.checkers},
+      {"follows_plan", part.follows_plan},
+      {"moves_to", part.moves_to == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(part.moves_to)},
+      {"reason", part.reason == node::PartReason::None ? nlohmann::ordered_json()
+                                                       : nlohmann::ordered_json(part_reason(part.reason))}};
 }
 
 nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
@@ -167,7 +182,11 @@ nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
 std::string part_text(const node::RoundsView& rounds) {
   if (!rounds.part) return "";
   const node::PartView& part = *rounds.part;
-  std::string text = fmt::format("{} of {}: {}", part.number, part.count, part.holds);
+  std::string text = fmt::format("{} of {}: {}; the {} chose it", part.number, part.count, part.holds,
+                                 part.follows_plan ? "network" : "owner");
+  if (part.moves_to > 0) text += fmt::format("; moves to part {}", part.moves_to);
+  if (part.moves_to > 0 && part.reason != node::PartReason::None)
+    text += fmt::format(", because {}", part_reason(part.reason));
   if (!part.holders.empty()) text += fmt::format("; nodes by part: {}", fmt::join(part.holders, ", "));
   text += fmt::format("; {} driver{} pass{} through this node; {} micro-batches of its own text finished",
                       part.sessions, part.sessions == 1 ? "" : "s", part.sessions == 1 ? "es" : "",

@@ -137,13 +137,17 @@ void BlockApplication::apply(const Statement& statement, const Back&) {
   set_presence(member(*draft_->find(crypto::node_id(statement.node))), Presence::Active);
 }
 
-void BlockApplication::end_membership(const crypto::PublicKey& node) {
-  const std::uint32_t number = draft_->find(crypto::node_id(node))->number;
-  end_memberships([number](const MemberRecord& record) { return record.number == number; });
+void BlockApplication::apply(const Statement& statement, const Move& what) {
+  MemberRecord& moving = member(*draft_->find(crypto::node_id(statement.node)));
+  moving.rows = what.rows;
+  moving.follows_plan = what.follows_plan;
+  moving.moved_height = height_;
+  set_presence(moving, Presence::Dormant);
 }
 
 void BlockApplication::apply(const Statement& statement, const Leave&) {
-  end_membership(statement.node);
+  const std::uint32_t number = draft_->find(crypto::node_id(statement.node))->number;
+  end_memberships([number](const MemberRecord& record) { return record.number == number; });
 }
 
 void BlockApplication::apply(const Statement& statement, const Commit& what) {
@@ -151,7 +155,7 @@ void BlockApplication::apply(const Statement& statement, const Commit& what) {
 }
 
 void BlockApplication::apply(const Statement& statement, const Revoke& what) {
-  end_membership(statement.node);
+  apply(statement, Leave{});
   std::vector<RevocationRecord>& all = draft_->revocations_;
   if (all.size() >= max_revocations) {
     auto oldest = all.end();
@@ -205,6 +209,7 @@ void BlockApplication::add_member(const crypto::PublicKey& key, std::uint32_t wa
   record.registered_height = height_;
   record.beacon = registration.beacon;
   record.rows = registration.rows;
+  record.follows_plan = registration.follows_plan;
   index(draft_->by_id_).put(record.id, record.number);
   draft_->members_.push_back(record);
 }

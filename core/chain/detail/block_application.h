@@ -57,7 +57,7 @@ class BlockApplication {
   void apply(const Statement& statement, const Leave& what);
   void apply(const Statement& statement, const Commit& what);
   void apply(const Statement& statement, const Revoke& what);
-  void end_membership(const crypto::PublicKey& node);
+  void apply(const Statement& statement, const Move& what);
   void use_voucher_of(const Voucher& voucher, WalletRecord& wallet);
   void set_presence(MemberRecord& member, Presence presence);
   WalletRecord& wallet_of(const crypto::PublicKey& key);  // a new one, if need be

@@ -59,8 +59,9 @@ std::vector<RowRound> read_withheld(ByteReader& in) {
 
 OptionalFlags read_optional_flags(ByteReader& in) {
   const auto flags = in.number<std::uint8_t>();
-  if (flags > 3) in.fail();
-  return {(flags & 1u) != 0, (flags & 2u) != 0};
+  const OptionalFlags read{(flags & 1u) != 0, (flags & 2u) != 0, (flags & 4u) != 0, (flags & 8u) != 0};
+  if (flags > 15 || (!read.rows && (read.follows_plan || read.moved))) in.fail();
+  return read;
 }
 
 void append_rows(Bytes& bytes, const RowSet& rows) {

@@ -42,12 +42,14 @@ void append_numbers(Bytes& bytes, const std::vector<std::uint32_t>& numbers);
 std::vector<std::uint32_t> read_numbers(ByteReader& in, std::size_t most);
 
 // A byte before a record's optional parts: bit 0, its own part follows; bit 1, then a set of rows, without which
-// the record is of all rows.
+// the record is of all rows; bit 2, the member follows the plan with these rows; bit 3, it has moved.
 struct OptionalFlags {
-  bool optional = false, rows = false;
+  bool optional = false, rows = false, follows_plan = false, moved = false;
 };
-inline void append_optional_flags(Bytes& bytes, bool optional, const RowSet& rows) {
-  bytes.push_back(static_cast<std::uint8_t>((optional ? 1 : 0) | (rows.is_all() ? 0 : 2)));
+inline void append_optional_flags(Bytes& bytes, bool optional, const RowSet& rows, bool follows_plan,
+                                  bool moved = false) {
+  bytes.push_back(static_cast<std::uint8_t>((optional ? 1 : 0) | (rows.is_all() ? 0 : 2) |
+                                            (follows_plan ? 4 : 0) | (moved ? 8 : 0)));
 }
 OptionalFlags read_optional_flags(ByteReader& in);
 // Of a set that is not all rows: the number of its bytes u8, and these.

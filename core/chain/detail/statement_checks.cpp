@@ -104,6 +104,23 @@ Expected<void> check(const StatementContext& context, const Registry& /*now*/, c
   return {};
 }
 
+Expected<void> check_rows(const ChainRules& rules, const RowSet& rows) {
+  if (rows.is_all() || (rules.has_holders() && rows.end() <= rules.rows)) return {};
+  return denied(rules.has_holders() ? "the node wants to hold a row that the model does not have"
+                                    : "in this network each member holds the whole model");
+}
+
+Expected<void> check(const StatementContext& context, const Registry& now, const Statement& statement,
+                     const MemberRecord* member, const Move& what) {
+  if (member == nullptr) return denied("the node is not a member");
+  NS_RETURN_IF_ERROR(check_rows(context.rules, what.rows));
+  if (!knows_presence(statement, *member)) return denied("the member's presence changed since the statement");
+  if (what.rows == member->rows && what.follows_plan == member->follows_plan)
+    return denied("the member holds these rows already");
+  if (is_last_voter(now, *member)) return denied("the last active voter stays active");
+  return {};
+}
+
 Expected<void> check(const StatementContext& /*context*/, const Registry& now, const Statement& /*statement*/,
                      const MemberRecord* member, const Leave&) {
   if (member == nullptr) return denied("the node is not a member");
@@ -165,9 +182,7 @@ Expected<void> check_registration(const ChainRules& rules, std::uint64_t round, 
   const std::int64_t expires = to_unix_ms(delegation.expires);
   if (expires < 0 || static_cast<std::uint64_t>(expires) <= time_ms)
     return denied("the delegation has expired");
-  if (!registration.rows.is_all() && (!rules.has_holders() || registration.rows.end() > rules.rows))
-    return denied(rules.has_holders() ? "the node wants to hold a row that the model does not have"
-                                      : "in this network each member holds the whole model");
+  NS_RETURN_IF_ERROR(check_rows(rules, registration.rows));
   // A chain from long ago would have others hash a long way for the first reveal.
   const BeaconCommitment& beacon = registration.beacon;
   if (beacon.length < 1 || beacon.length > beacon_chain_length ||
@@ -197,7 +212,9 @@ namespace {
 
 Expected<void> check_false_result(const Registry& now, const MemberRecord& member, const FalseResult& what) {
   const AttestedRow& attested = what.attested;
-  if (attested.voter != member.number || !member.rows.has(attested.result.row))
+  const bool held =
+      member.rows.has(attested.result.row) || member.moved_height != 0;  // perhaps it gave up the row since
+  if (attested.voter != member.number || !held)
     return denied("the false result is not of a row of this member");
   const OpenRow* row = now.open_row(attested.result.row, attested.round);
   if (row == nullptr || row->contributors == Hash256{})

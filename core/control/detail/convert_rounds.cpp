@@ -206,6 +206,9 @@ void encode_part(const node::PartView& from, wire::Part* to) {
   to->set_found_wrong(from.found_wrong);
   to->set_withheld(from.withheld);
   for (const std::uint32_t checkers : from.checkers) to->add_checkers(checkers);
+  to->set_follows_plan(from.follows_plan);
+  to->set_moves_to(from.moves_to);
+  to->set_reason(static_cast<wire::PartReason>(from.reason));
   for (const node::HopView& hop : from.path) {
     wire::Hop* const sent = to->add_path();
     sent->set_node(hop.node);
@@ -229,6 +232,10 @@ node::PartView decode_part(const wire::Part& from) {
   to.found_wrong = from.found_wrong();
   to.withheld = from.withheld();
   to.checkers.assign(from.checkers().begin(), from.checkers().end());
+  to.follows_plan = from.follows_plan();
+  to.moves_to = from.moves_to();
+  // Not one of a later version.
+  if (wire::PartReason_IsValid(from.reason())) to.reason = static_cast<node::PartReason>(from.reason());
   for (const wire::Hop& sent : from.path()) {
     node::HopView& hop = to.path.emplace_back();
     hop.node = sent.node();

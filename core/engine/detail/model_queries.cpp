@@ -42,7 +42,7 @@ ModelQueries::Holding ModelQueries::holding(compute::SlotId slot) const {
   Holding holding{false, std::nullopt};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!compute::holds(parts[i], slot)) continue;
-    holding.mine = context_.directory.settings().number(config::Setting::Part) == i + 1;
+    holding.mine = rounds.part && rounds.part->number == i + 1;
     if (rounds.part && i < rounds.part->holders.size()) holding.replicas = rounds.part->holders[i];
   }
   return holding;

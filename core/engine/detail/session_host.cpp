@@ -78,12 +78,11 @@ Expected<SessionHost::Turn> SessionHost::step(std::uint32_t threads, std::uint64
       if (pipeline) pipeline->rest();
       return Turn{};
     }
-    if (turn == RoundTrainer::Turn::OtherTokenizer) return Turn{std::nullopt, rounds->wanted_tokenizer()};
+    if (turn == RoundTrainer::Turn::OtherModel) return Turn{std::nullopt, rounds->wanted_model()};
   }
-  const bool assists = turn == RoundTrainer::Turn::Assist;
-  if (pipeline) pipeline->set_assisting(assists);
+  if (pipeline) pipeline->set_assisting(turn == RoundTrainer::Turn::Assist);
   auto stepped = training_->step(cancel);
-  if (!stepped.ok() && assists && stepped.error().code == ErrorCode::Timeout) return Turn{};
+  if (!stepped.ok() && pipeline && stepped.error().code == ErrorCode::Timeout) return Turn{};
   NS_ASSIGN_OR_RETURN(StepReport report, std::move(stepped));
   if (rounds) rounds->after_step(report.tokens);
   if (report.step == target && !report.validation) {

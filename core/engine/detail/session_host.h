@@ -13,6 +13,7 @@
 #include "core/base/cancel.h"
 #include "core/data/tokenizer.h"
 #include "core/engine/detail/engine_context.h"
+#include "core/engine/round_trainer.h"
 #include "core/engine/router_load.h"
 #include "core/engine/training_session.h"
 #include "core/node/queries.h"
@@ -46,7 +47,7 @@ class SessionHost {
   };
   struct Turn {
     std::optional<Step> step;                // none: the rounds rest
-    std::optional<Hash256> other_tokenizer;  // that the model has to be opened with again
+    std::optional<WantedModel> other_model;  // that has to be opened instead
   };
   // One training step on `threads` threads (0 = from the settings). The step that reaches `target` is evaluated,
   // whatever the interval of evaluations.

@@ -65,8 +65,8 @@ class TrainingController final : public ContributeListener {
     node::TrainingPlan plan;
     node::CommandId command = 0;  // done when training begins or is paused; 0 = done
     bool prepared = false;
-    std::uint64_t target_step = 0;     // 0 = no end
-    std::optional<Hash256> tokenizer;  // of the network, that the text has to take over
+    std::uint64_t target_step = 0;  // 0 = no end
+    WantedModel other;              // by the network, than the one before
   };
 
   void begin(node::TrainingPlan plan, node::CommandId command);
@@ -83,7 +83,7 @@ class TrainingController final : public ContributeListener {
   void on_prepared(Expected<SessionHost::Ready> ready);
   void on_not_prepared(node::CommandId command, const Error& error);
   void on_step(Expected<SessionHost::Turn> turn);
-  void take_over(const Hash256& tokenizer);
+  void take_over(const WantedModel& other);
   void on_saved(const Expected<std::string>& name);
   struct End {
     Expected<void> result;

@@ -17,7 +17,8 @@ node::ComputeView compute_view(const compute::ModuleInfo& info) {
 void TrainingController::prepare_job() {
   PrepareOptions options;
   options.text = run_->plan.text_path;
-  options.tokenizer = run_->tokenizer;
+  options.tokenizer = run_->other.tokenizer;
+  options.part = run_->other.part;
   options.on_progress = progress_.reporter();
   // A plan whose steps are all done requests an evaluation.
   const std::uint64_t evaluate_at = run_->plan.steps == 0 ? run_->plan.until_step : 0;
@@ -41,7 +42,7 @@ void TrainingController::on_prepared(Expected<SessionHost::Ready> ready) {
   const SessionInfo& info = ready->info;
   session_open_ = true;
   run_->prepared = true;
-  run_->tokenizer.reset();
+  run_->other = {};
   run_->target_step = run_->plan.steps != 0 ? info.step + run_->plan.steps : run_->plan.until_step;
   draft_.training.step = info.step;
   draft_.training.target_step = run_->target_step;
@@ -78,10 +79,11 @@ void TrainingController::step_job() {
                       [this](Expected<SessionHost::Turn> turn) { on_step(std::move(turn)); });
 }
 
-// Makes the model again, with its text under the network's tokenizer. The steps so far are of no use to anybody.
-void TrainingController::take_over(const Hash256& tokenizer) {
+// Makes the model again: another part, or with its text under the network's tokenizer. The steps since the last round are of
+// no use to anybody.
+void TrainingController::take_over(const WantedModel& other) {
   again_from_preparation();
-  run_->tokenizer = tokenizer;
+  run_->other = other;
   unsaved_ = false;
   context_.publisher.set_state(node::RunState::Starting);
   context_.publisher.publish();
@@ -93,7 +95,7 @@ void TrainingController::on_step(Expected<SessionHost::Turn> turn) {
     if (turn.error().code != ErrorCode::Cancelled) fail(turn.error());
     return;
   }
-  if (turn->other_tokenizer) return take_over(*turn->other_tokenizer);
+  if (turn->other_model) return take_over(*turn->other_model);
   const std::optional<SessionHost::Step>& step = turn->step;
   if (!step) {  // the rounds have nothing to train at the moment
     if (!finish_if_round_is_over()) progress_.show_rest();

@@ -55,10 +55,13 @@ Expected<void> ModelSetup::choose_part() {
   SessionInfo& info = parts_.info;
   info.shape = config::model_shape(consensus());
   info.range = compute::whole_range(info.shape);
-  NS_ASSIGN_OR_RETURN(const auto part, config::own_part(consensus(), settings()));
+  if (options_.part)
+    NS_RETURN_IF_ERROR(config::keep_part(parts_.directory, parts_.services.files, *options_.part));
+  NS_ASSIGN_OR_RETURN(const auto part, config::own_part(parts_.directory, parts_.services.files));
   if (!part) return {};
   is_part_ = true;
   info.range = part->range;
+  info.part = part->index;
   if (!parts_.trains())
     return make_error(
         ErrorCode::Unavailable,
@@ -182,6 +185,7 @@ Expected<void> ModelSetup::make_model() {
   parts_.info.sequences_per_step = data::sequences_per_batch(
       static_cast<std::uint32_t>(consensus().batch_tokens), static_cast<std::uint32_t>(consensus().sequence));
   NS_ASSIGN_OR_RETURN(parts_.memory, plan_training_memory(memory_request()));
+  note_parts_that_fit();
   parts_.info.memory_limit = parts_.memory.plan.limit;
   parts_.info.micro_batch = is_part_ ? parts_.memory.sequences_together : parts_.memory.plan.micro_batch;
   parts_.info.memory_planned = parts_.memory.plan.expected;
@@ -192,12 +196,22 @@ Expected<void> ModelSetup::make_model() {
   return {};
 }
 
+// So that the node moves to no part that it can't hold.
+void ModelSetup::note_parts_that_fit() {
+  if (!is_part_) return;
+  const compute::StageRange own = parts_.info.range;
+  for (const compute::StageRange& range : config::model_parts(consensus())) {
+    parts_.info.range = range;
+    parts_.info.parts_that_fit.push_back(plan_training_memory(memory_request()).ok());
+  }
+  parts_.info.range = own;
+}
+
 Expected<void> ModelSetup::restore() {
   std::string name = parts_.trains() ? std::string() : options_.checkpoint;
   const auto progress = [this](std::uint64_t done, std::uint64_t total) {
     report(PrepareProgress::Phase::RestoringModel, done, total);
   };
-  NS_RETURN_IF_ERROR(check_part_of_checkpoint());
   std::optional<checkpoint::Manifest> manifest;
   if (!passes_over_checkpoint()) {
     NS_ASSIGN_OR_RETURN(
@@ -212,6 +226,13 @@ Expected<void> ModelSetup::restore() {
   }
   if (manifest) NS_RETURN_IF_ERROR(take_over(*manifest, name));
   if (!manifest) NS_RETURN_IF_ERROR(initialise());
+  if (of_other_part_) {
+    NS_RETURN_IF_ERROR(take_over(of_other_part_->manifest, {}));
+    parts_.state.places.clear();
+    parts_.fresh_at = parts_.state.step;
+    manifest = of_other_part_->manifest;
+    name = of_other_part_->name;
+  }
   if (!parts_.trains()) return {};
 
   TrainingCheckpoints::Options keep;
@@ -224,40 +245,32 @@ Expected<void> ModelSetup::restore() {
   return {};
 }
 
-// A node keeps its part: its membership and its checkpoints are of that one.
-Expected<void> ModelSetup::check_part_of_checkpoint() const {
-  if (!is_part_) return {};
-  const checkpoint::Catalogue catalogue(parts_.services.files, parts_.directory.checkpoints_path());
-  const auto current = catalogue.current();
-  if (!current.ok() || !*current) return {};
-  const auto& slots = (*current)->manifest.slots;
-  const bool other = std::any_of(slots.begin(), slots.end(), [this](const auto& slot) {
-    return !compute::holds(parts_.info.range, slot);
-  });
-  if (!other) return {};
-  return make_error(
-      ErrorCode::InvalidArgument,
-      fmt::format(
-          "Checkpoint {} holds another part of the model than {}. Choose its part again, or start with a new "
-          "data directory (--data-dir).",
-          (*current)->name, to_text(parts_.info.range)));
-}
-
-// A node whose text has taken over the network's tokenizer gets the weights from the network, too.
+// A node that takes part in rounds gets the weights from the network, where its own are of another part or were trained on
+// text of another tokenizer. After a move it goes on with its steps and its text.
 bool ModelSetup::passes_over_checkpoint() {
   if (consensus().inner_steps == 0 || !parts_.trains()) return false;
   const checkpoint::Catalogue catalogue(parts_.services.files, parts_.directory.checkpoints_path());
   const auto current = catalogue.current();
   if (!current.ok() || !*current) return false;
+  const checkpoint::Manifest& manifest = (*current)->manifest;
+  const bool other_part =
+      is_part_ && std::any_of(manifest.slots.begin(), manifest.slots.end(),
+                              [this](const auto& slot) { return !compute::holds(parts_.info.range, slot); });
   TrainerState saved;
-  if (!decode_trainer_state((*current)->manifest.trainer_state, &saved).ok() ||
-      saved.tokenizer_hash == parts_.state.tokenizer_hash)
-    return false;
-  alerts_.push_back({LogLevel::Warning, "checkpoint",
-                     fmt::format("Checkpoint {} was trained with another tokenizer than the network has. "
-                                 "Training begins with a new model; the checkpoint stays on the disk.",
-                                 (*current)->name)});
-  return true;
+  const bool other_tokenizer = decode_trainer_state(manifest.trainer_state, &saved).ok() &&
+                               saved.tokenizer_hash != parts_.state.tokenizer_hash;
+  if (other_part && !other_tokenizer) of_other_part_ = **current;
+  if (other_part)
+    alerts_.push_back(
+        {LogLevel::Info, "checkpoint",
+         fmt::format("Checkpoint {} holds another part of the model than {}; it stays on the disk.",
+                     (*current)->name, to_text(parts_.info.range))});
+  else if (other_tokenizer)
+    alerts_.push_back({LogLevel::Warning, "checkpoint",
+                       fmt::format("Checkpoint {} was trained with another tokenizer than the network has. "
+                                   "Training begins with a new model; the checkpoint stays on the disk.",
+                                   (*current)->name)});
+  return other_part || other_tokenizer;
 }
 
 Expected<void> ModelSetup::initialise() {
@@ -278,7 +291,7 @@ Expected<void> ModelSetup::initialise() {
   }
   parts_.stage->parameters_changed();
   // Charts of an earlier model, whose checkpoints are gone, would be mistaken for this one's.
-  if (parts_.trains()) parts_.history->restored(0, true);
+  if (parts_.trains() && !of_other_part_) parts_.history->restored(0, true);
   return {};
 }
 

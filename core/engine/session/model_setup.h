@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/checkpoint/catalogue.h"
 #include "core/checkpoint/manifest.h"
 #include "core/data/text_import.h"
 #include "core/engine/session/session_parts.h"
@@ -32,7 +33,7 @@ class ModelSetup {
   Expected<void> load_compute();
   Expected<void> settle_precision(compute::ModuleOptions options);
   Expected<void> make_model();
-  Expected<void> check_part_of_checkpoint() const;
+  void note_parts_that_fit();
   Expected<void> restore();
   Expected<void> initialise();
   Expected<void> take_over(const checkpoint::Manifest& manifest, const std::string& name);
@@ -50,6 +51,7 @@ class ModelSetup {
   const PrepareOptions& options_;
   std::vector<SessionAlert> alerts_;
   bool is_part_ = false;
+  std::optional<checkpoint::Entry> of_other_part_;  // the newest checkpoint, after a move
 };
 
 }  // namespace neuroshard::engine::detail

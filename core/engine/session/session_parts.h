@@ -42,6 +42,7 @@ struct SessionParts {
   SessionMode mode = SessionMode::Train;
   SessionInfo info;
   TrainerState state;
+  std::uint64_t fresh_at = 0;  // the step after which the moments were zero
   train::Schedule schedule;
 
   std::shared_ptr<TrainingHistory> history;

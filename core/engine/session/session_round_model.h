@@ -25,9 +25,11 @@ class SessionRoundModel final : public RoundModel {
     return compute::values_of(parts_.info.shape, parts_.info.range).count;
   }
   const Hash256& tokenizer_hash() const override { return parts_.state.tokenizer_hash; }
+  std::uint32_t part() const override { return parts_.info.part; }
+  std::vector<bool> parts_that_fit() const override { return parts_.info.parts_that_fit; }
   Expected<void> read_weights(std::uint64_t first, Span<float> target) override;
   Expected<void> write_weights(std::uint64_t first, Span<const float> source) override;
-  bool fresh_moments() const override { return parts_.state.step == 0; }
+  bool fresh_moments() const override { return parts_.state.step == parts_.fresh_at; }
   void set_schedule(std::uint64_t step, double factor) override {
     schedule_step_ = step;
     rate_factor_ = factor;

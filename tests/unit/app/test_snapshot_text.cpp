@@ -58,7 +58,15 @@ class TestSnapshotText : public QObject {
     QCOMPARE(row_of(view, "Checks"),
              std::string("Checks     20 results of other parts found right, 1 wrong, 2 not checked, because "
                          "their holders do not give what they were made of; checkers by part: 3, 0"));
+    part.follows_plan = true;
+    part.moves_to = 1;
+    part.reason = node::PartReason::OneWallet;
+    QVERIFY2(row_of(view, "Part")
+                     .find("the network chose it; moves to part 1, because one owner's nodes hold it") !=
+                 std::string::npos,
+             row_of(view, "Part").c_str());
     const auto json = snapshot_json(view)["rounds"]["part"];
+    QCOMPARE(json["moves_to"].get<int>(), 1);
     QCOMPARE(json["checks"]["withheld"].get<int>(), 2);
     QCOMPARE(json["checkers"].size(), std::size_t{2});
   }

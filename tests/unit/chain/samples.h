@@ -127,7 +127,8 @@ inline std::vector<Statement> statements_of_each_kind() {
           statement(5, Back{}),
           statement(6, Leave{}),
           statement(7, Commit{commitment()}),
-          revocation(8)};
+          revocation(8),
+          statement(9, Move{RowSet::of({0, 9}), true})};
 }
 
 inline Contribution contribution(std::uint8_t node, std::uint64_t tokens = 900) {

@@ -64,6 +64,10 @@ Statement revocation() {
   return {filled(60), {8, filled(61)}, Revoke{filled(69)}, signed_with(62)};
 }
 
+Statement move() {
+  return {filled(60), {8, filled(61)}, Move{RowSet::of({0, 9}), true}, signed_with(62)};
+}
+
 Evidence evidence() {
   const Vote first{VoteStep::Prepare, 9, filled(64), 3, filled(65)},
       second{VoteStep::Prepare, 9, filled(64), 3, filled(67)};
@@ -139,6 +143,7 @@ void TestChainGolden::contributions_and_vectors() {
 void TestChainGolden::statements_and_evidence() {
   compare("statement", crypto::sha256(encode_statement(statement())));
   compare("revocation", crypto::sha256(encode_statement(revocation())));
+  compare("move", crypto::sha256(encode_statement(move())));
   compare("evidence", crypto::sha256(encode_evidence(evidence())));
 }
 

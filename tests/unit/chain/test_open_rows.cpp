@@ -244,6 +244,14 @@ class TestOpenRows : public QObject {
     Hash256 elsewhere{};
     elsewhere.fill(1);
     QVERIFY(!holders.refusal(holders.accusation(0, past.round, elsewhere, result)).empty());
+    // A member that gave up the row answers for what it attested.
+    Holders moved;
+    const Past before = made(moved);
+    const Evidence lie = moved.accusation(0, before.round, before.opening, before.result.rows[0]);
+    QVERIFY(moved.chain.say(moved.all[0], Move{RowSet::of({1}), true}));
+    QVERIFY(moved.refusal(lie).empty());
+    QVERIFY(moved.append(lie));
+    QCOMPARE(moved.chain.registry().strikes().size(), std::size_t{1});
     // A signature that does not hold, and a path to another result.
     evidence = good;
     std::get<FalseResult>(evidence.what).attested.signature[0] ^= 1;

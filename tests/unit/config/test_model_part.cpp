@@ -3,6 +3,8 @@
 
 #include "core/config/model_part.h"
 #include "tests/support/test_main.h"
+#include "tests/unit/crypto/counting_entropy.h"
+#include "tests/unit/engine/no_sync_file_env.h"
 
 using namespace neuroshard;
 using namespace neuroshard::config;
@@ -31,28 +33,65 @@ class TestModelPart : public QObject {
   void most_networks_have_none() {
     for (const char* sync : {"plain", "delayed-1", "fragments=4"}) {
       QVERIFY(model_parts(network(sync)).empty());
-      QVERIFY(!own_part(network(sync), chosen(2)).value());
+      QVERIFY(!own_part(network(sync), chosen(2), 1).value());
     }
   }
 
   void a_setting_chooses_it() {
     const ConsensusPart consensus = network("parts=3");
     for (std::uint32_t i = 0; i < 3; ++i) {
-      const auto part = own_part(consensus, chosen(i + 1));
+      const auto part = own_part(consensus, chosen(i + 1), 2);
       QVERIFY(part.ok() && *part);
       QCOMPARE((*part)->index, i);
       QCOMPARE((*part)->count, 3u);
       QCOMPARE((*part)->range, model_parts(consensus)[i]);
+      QVERIFY(!(*part)->follows_plan);
     }
   }
 
-  void without_a_choice_the_parts_are_named() {
-    for (const std::uint64_t none : {0, 4}) {
-      const auto part = own_part(network("parts=3"), chosen(none));
-      QVERIFY(!part.ok());
-      QCOMPARE(part.error().code, ErrorCode::InvalidArgument);
-      QVERIFY2(part.error().message.find("--part 1 to 3 (1: embedding, ") != std::string::npos,
-               part.error().message.c_str());
+  void without_a_choice_the_network_chooses() {
+    for (const auto& [planned, index] : {std::pair{0u, 0u}, {2u, 2u}, {3u, 0u}, {200u, 2u}}) {
+      const auto part = own_part(network("parts=3"), chosen(0), planned);
+      QVERIFY(part.ok() && *part && (*part)->follows_plan);
+      QCOMPARE((*part)->index, index);
+    }
+  }
+
+  void a_part_that_the_model_lacks_is_refused_with_those_it_has() {
+    const auto part = own_part(network("parts=3"), chosen(4), 0);
+    QVERIFY(!part.ok());
+    QCOMPARE(part.error().code, ErrorCode::InvalidArgument);
+    QVERIFY2(part.error().message.find("no part 4. Its parts are 1: embedding, ") != std::string::npos,
+             part.error().message.c_str());
+  }
+
+  // The network's choice survives a restart; a damaged file is as none.
+  void the_networks_choice_is_kept() {
+    const QTemporaryDir folder;
+    testing::NoSyncFileEnv files;
+    const SystemClock clock;
+    NullLogger logger;
+    test::CountingEntropy entropy;
+    DataDirectoryOptions options;
+    options.path = folder.filePath("d").toStdString();
+    options.profile = folder.filePath("profile.json").toStdString();
+    NetworkProfile profile = *builtin_profile("devnet");
+    profile.consensus = network("parts=3");
+    profile.consensus.name = "tower";
+    QVERIFY(
+        storage::write_file_atomic(files, options.profile, as_bytes(format_network_profile(profile))).ok());
+    const auto opened = DataDirectory::open(options, {files, entropy, clock, logger});
+    QVERIFY2(opened.ok(), opened.ok() ? "" : opened.error().describe().c_str());
+    const DataDirectory& directory = **opened;
+    const std::uint32_t first = own_part(directory, files).value()->index;
+    QCOMPARE(first, crypto::node_id(directory.node_key().public_key())[0] % 3u);
+    for (const std::uint32_t part : {2u, 0u, 1u}) {
+      QVERIFY(keep_part(directory, files, part).ok());
+      QCOMPARE(own_part(directory, files).value()->index, part);
+    }
+    for (const char* damaged : {"", "0", "x", "-1", "99999999999"}) {
+      QVERIFY(storage::write_file_atomic(files, directory.path() + "/part", as_bytes(damaged)).ok());
+      QCOMPARE(own_part(directory, files).value()->index, first);
     }
   }
 

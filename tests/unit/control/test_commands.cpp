@@ -378,6 +378,9 @@ void TestControlCommands::rounds_arrive_as_they_were_told() {
     part.found_wrong = 1;
     part.withheld = 2;
     part.checkers = {3, 0};
+    part.follows_plan = true;
+    part.moves_to = 1;
+    part.reason = node::PartReason::OneWallet;
     node::bound(next);
     next.peers = {true, 5, 1000.0, std::nullopt};
   });
@@ -402,6 +405,7 @@ void TestControlCommands::rounds_arrive_as_they_were_told() {
   const node::PartView& part = *view->rounds.part;
   QVERIFY(part.found_right == 20 && part.found_wrong == 1 && part.withheld == 2);
   QVERIFY((part.checkers == std::vector<std::uint32_t>{3, 0}));
+  QVERIFY(part.follows_plan && part.moves_to == 1 && part.reason == node::PartReason::OneWallet);
   QCOMPARE(path[0].node, std::string(64, '1'));
   QCOMPARE(*path[0].computing_ms, 12.5);
   QCOMPARE(*path[0].between_ms, 30.25);

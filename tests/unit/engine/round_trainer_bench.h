@@ -18,6 +18,7 @@ using rounds::Carry;
 struct CountingModel final : RoundModel {
   std::vector<float> weights{10, 20, 30, 40};
   Hash256 tokenizer{};
+  std::uint32_t own_part = 0;
   bool fresh = true, broken = false;
   std::uint64_t schedule = 0;
   double factor = 0;
@@ -26,6 +27,7 @@ struct CountingModel final : RoundModel {
 
   std::uint64_t parameters() const override { return weights.size(); }
   const Hash256& tokenizer_hash() const override { return tokenizer; }
+  std::uint32_t part() const override { return own_part; }
   Expected<void> read_weights(std::uint64_t first, Span<float> target) override {
     std::copy_n(weights.begin() + static_cast<std::ptrdiff_t>(first), target.size(), target.begin());
     return {};

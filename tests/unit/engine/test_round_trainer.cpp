@@ -377,15 +377,15 @@ class TestRoundTrainer : public QObject {
     bench.trainer->want_tokenizer(Hash256{1});
     QVERIFY(bench.turn() == RoundTrainer::Turn::Train);  // it has that one
     bench.trainer->want_tokenizer(Hash256{2});
-    QVERIFY(bench.turn() == RoundTrainer::Turn::OtherTokenizer);
-    QCOMPARE(bench.trainer->wanted_tokenizer(), Hash256{2});
+    QVERIFY(bench.turn() == RoundTrainer::Turn::OtherModel);
+    QCOMPARE(*bench.trainer->wanted_model().tokenizer, Hash256{2});
 
     // Nobody gave it: the model is as before, and is not asked again at once.
     bench.trainer->detach();
     QVERIFY(bench.trainer->attach(bench.model).ok());
     bench.executor.run();
     QVERIFY(bench.facts.back().states.empty());
-    QVERIFY(bench.turn() != RoundTrainer::Turn::OtherTokenizer);
+    QVERIFY(bench.turn() != RoundTrainer::Turn::OtherModel);
 
     // With it, the model waits for an anchor of its own.
     bench.trainer->detach();
@@ -399,11 +399,37 @@ class TestRoundTrainer : public QObject {
     QVERIFY(bench.turn() == RoundTrainer::Turn::Train);
   }
 
+  // The rounds get the states of the other part, which waits for an anchor of its own.
+  void asks_for_a_model_of_another_part() {
+    TrainerBench b;
+    b.options.parts = {rounds::Fragment{0, 0, 4, 3}, rounds::Fragment{1, 4, 4, 3}};
+    b.make();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.executor.run();
+    QCOMPARE(b.facts.back().own_part, 0u);
+    b.start(0, {3, anchor_of({1, 2, 3, 4})});
+    QCOMPARE(b.train(2), 2);
+    b.trainer->want_part(0);
+    QVERIFY(b.turn() == RoundTrainer::Turn::Train);  // it has that one
+    b.trainer->want_part(1);
+    QVERIFY(b.turn() == RoundTrainer::Turn::OtherModel);
+    QVERIFY(b.trainer->wanted_model().part == 1u);
+    b.trainer->detach();
+    b.model.own_part = 1;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.executor.run();
+    QCOMPARE(b.facts.back().own_part, 1u);
+    QVERIFY(b.facts.back().states.size() == 2 && b.facts.back().states[1] && !b.facts.back().states[0]);
+    QVERIFY(b.turn() == RoundTrainer::Turn::Rest);
+    b.start(0, {4, anchor_of({1, 2, 3, 4})});
+    QVERIFY(b.turn() == RoundTrainer::Turn::Train);
+  }
+
   // Of a network whose members hold parts: those that are behind need this node's part.
   void a_part_assists_where_a_whole_model_rests() {
     TrainerBench b;
     b.options.parts = {rounds::Fragment{0, 0, 2, 3}, rounds::Fragment{1, 2, 4, 3}};
-    b.options.own_part = 1;
+    b.model.own_part = 1;
     b.make();
     QVERIFY(b.trainer->attach(b.model).ok());
     b.executor.run();

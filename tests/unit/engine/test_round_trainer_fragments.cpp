@@ -103,7 +103,7 @@ class TestRoundTrainerFragments : public QObject {
   void a_part_is_one_row_of_several() {
     TrainerBench b(8);
     b.options.parts = {{0, 0, 100, 8}, {1, 100, 4, 8}, {2, 104, 50, 8}};
-    b.options.own_part = 1;
+    b.model.own_part = 1;
     b.make();
     QVERIFY(b.trainer->attach(b.model).ok());
     b.executor.run();

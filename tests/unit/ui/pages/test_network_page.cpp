@@ -163,8 +163,9 @@ void TestNetworkPage::a_part_of_the_model_is_told() {
   });
   QVERIFY(fixture_->find<QLabel>("part")->isVisible());
   const QString told = text("part");
-  for (const char* said : {"This node holds part 2 of 3: layers 2 to 3.", "Only one node holds part 2",
-                           "No node holds part 3", "Nodes whose text passes through it: 1."})
+  for (const char* said :
+       {"This node holds part 2 of 3: layers 2 to 3. You chose it in the settings. ",
+        "Only one node holds part 2", "No node holds part 3", "Nodes whose text passes through it: 1."})
     QVERIFY2(told.contains(QLatin1String(said)), qPrintable(told));
   QVERIFY2(told.contains("checked and found right: 0.") && !told.contains("wrong") &&
                !told.contains("Nobody checks"),
@@ -173,13 +174,17 @@ void TestNetworkPage::a_part_of_the_model_is_told() {
            qPrintable(told));
   fixture_->publish([](node::Snapshot& snapshot) {
     node::PartView& part = *snapshot.rounds.part;
+    part.follows_plan = true;
+    part.moves_to = 3;
+    part.reason = node::PartReason::NoHolder;
     part.found_right = 20;
     part.found_wrong = 1;
     part.withheld = 2;
     part.checkers = {3, 0, 2};
   });
   const QString checks = text("part");
-  for (const char* said : {"checked and found right: 20.", "Found wrong: 1;", "did not send the data: 2.",
+  for (const char* said : {"The network chose it. It moves to part 3, which no node holds.",
+                           "checked and found right: 20.", "Found wrong: 1;", "did not send the data: 2.",
                            "Nobody checks part 2: every node with a vote holds it."})
     QVERIFY2(checks.contains(QLatin1String(said)), qPrintable(checks));
 }

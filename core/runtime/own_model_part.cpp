@@ -1,0 +1,53 @@
+#include "core/runtime/own_model_part.h"
+
+#include <utility>
+
+namespace neuroshard::runtime {
+namespace {
+
+constexpr std::uint32_t few_steps_of = 8;  // an eighth of a round's steps are few
+
+node::PartReason reason_of(plan::MoveReason reason) {
+  switch (reason) {
+    case plan::MoveReason::NoHolder: return node::PartReason::NoHolder;
+    case plan::MoveReason::OneWallet: return node::PartReason::OneWallet;
+    case plan::MoveReason::FewHolders: return node::PartReason::FewHolders;
+  }
+  return node::PartReason::None;
+}
+
+}  // namespace
+
+OwnModelPart::OwnModelPart(const config::DataDirectory& directory, storage::FileEnv& files,
+                           const net::NodeId& self) {
+  auto part = config::own_part(directory, files);
+  if (!part.ok() || !*part) return;  // what is wrong with the settings is said when the model is made
+  first_ = *std::move(part);
+  if (first_->follows_plan) moves_.emplace(self, first_->count);
+}
+
+std::optional<std::uint32_t> OwnModelPart::part_of(const engine::RoundFacts& facts) const {
+  return first_ ? std::optional(facts.own_part) : std::nullopt;
+}
+
+void OwnModelPart::take(const engine::RoundFacts& facts) {
+  fitting_ = facts.parts_that_fit;
+  held_ = part_of(facts);
+}
+
+void OwnModelPart::follow_plan(const ChainMoment& now, chain::ChainNode& node, engine::RoundTrainer& trainer,
+                               node::PartView* view) {
+  if (view != nullptr) view->follows_plan = follows_plan();
+  if (!moves_ || !now.registry || !held_) return;
+  const bool trained = few_steps_of * trainer.view().work.steps > trainer.inner_steps();
+  const PartMoves::Decision decision =
+      moves_->decide({*now.registry, *held_, fitting_, now.at, now.wall, now.training.contributed, trained});
+  node.want_rows(decision.wanted ? std::optional(chain::RowSet::of({*decision.wanted})) : std::nullopt);
+  if (decision.model) trainer.want_part(*decision.model);
+  if (view == nullptr) return;
+  const auto to = decision.model ? decision.model : decision.wanted;
+  if (to && *to != *held_) view->moves_to = *to + 1;
+  if (decision.reason) view->reason = reason_of(*decision.reason);
+}
+
+}  // namespace neuroshard::runtime

@@ -1,0 +1,45 @@
+// The part of the model that this node holds, where its network's members hold parts: chosen by its owner, or by the network,
+// which may have it move (part_moves.h).
+//
+// Threads: the host's executor.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/chain/node.h"
+#include "core/config/model_part.h"
+#include "core/engine/round_trainer.h"
+#include "core/node/snapshot.h"
+#include "core/runtime/chain_report.h"
+#include "core/runtime/part_moves.h"
+
+namespace neuroshard::runtime {
+
+class OwnModelPart {
+ public:
+  OwnModelPart(const config::DataDirectory& directory, storage::FileEnv& files, const net::NodeId& self);
+
+  // That the node starts with. Nothing: every member holds the whole model, or the settings name none of the parts.
+  const std::optional<config::ModelPart>& first() const { return first_; }
+  bool follows_plan() const { return moves_.has_value(); }
+  // That the model is of. Nothing: see first(), or no model was made yet.
+  const std::optional<std::uint32_t>& held() const { return held_; }
+
+  // Of a model that is ready: whether it is of the same part as the one before.
+  bool is_held(const engine::RoundFacts& facts) const { return held_ == part_of(facts); }
+  void take(const engine::RoundFacts& facts);
+  // Tells the chain's node and the training what the network wants, and people.
+  void follow_plan(const ChainMoment& now, chain::ChainNode& node, engine::RoundTrainer& trainer,
+                   node::PartView* view);
+
+ private:
+  std::optional<std::uint32_t> part_of(const engine::RoundFacts& facts) const;
+  std::optional<config::ModelPart> first_;
+  std::optional<PartMoves> moves_;  // nothing: the owner chose
+  std::optional<std::uint32_t> held_;
+  std::vector<bool> fitting_;  // by part: the memory plan has room for it
+};
+
+}  // namespace neuroshard::runtime

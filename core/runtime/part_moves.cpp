@@ -1,0 +1,84 @@
+#include "core/runtime/part_moves.h"
+
+#include <algorithm>
+
+#include "core/runtime/standing.h"
+
+namespace neuroshard::runtime {
+namespace {
+
+// Of a member that holds one part.
+std::optional<std::uint32_t> part_of(const chain::MemberRecord& member, std::uint32_t parts) {
+  for (std::uint32_t part = 0; part < parts && !member.rows.is_all(); ++part)
+    if (member.rows.has(part)) return part;
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Those that the pipeline counts on (part_holders.h), and those that it will.
+std::vector<plan::PartHolder> PartMoves::holders(const Facts& facts) const {
+  const auto now = static_cast<std::uint64_t>(std::max<std::int64_t>(0, to_unix_ms(facts.wall)));
+  std::vector<plan::PartHolder> holders;
+  for (const chain::MemberRecord& member : facts.registry.members()) {
+    const auto part = part_of(member, parts_);
+    if (!part || !is_trusted(facts.registry, member)) continue;
+    plan::PartHolder holder{member.id, member.wallet, *part, plan::HolderState::Active, member.follows_plan};
+    if (member.presence == chain::Presence::Dormant) {
+      holder.state = member.is_moving() ? plan::HolderState::Arriving : plan::HolderState::Asleep;
+      const Duration counts = member.is_moving() ? arrival_patience : sleep_counts;
+      const auto away = std::chrono::milliseconds(now - std::min(now, member.dormant_ms));
+      if (away > counts) continue;
+    }
+    holders.push_back(holder);
+  }
+  return holders;
+}
+
+// By part: an active member has it, or nobody has trained it yet.
+std::vector<bool> PartMoves::can_get(const Facts& facts) const {
+  std::vector<bool> can(parts_);
+  for (std::uint32_t part = 0; part < parts_ && part < facts.registry.rows().size(); ++part)
+    can[part] = facts.registry.rows()[part].changed_round == 0;
+  for (const std::uint32_t position : facts.registry.active())
+    if (const auto part = part_of(facts.registry.members()[position], parts_)) can[*part] = true;
+  return can;
+}
+
+// Once, so that nodes that join together do not follow each other around.
+PartMoves::Decision PartMoves::joining(const Facts& facts) {
+  std::vector<bool> can_hold = can_get(facts);
+  for (std::size_t part = 0; part < facts.fitting.size() && part < can_hold.size(); ++part)
+    can_hold[part] = can_hold[part] && facts.fitting[part];
+  if (!begins_with_) begins_with_ = plan::choose_part(can_hold, holders(facts), self_);
+  Decision decision;
+  decision.wanted = begins_with_;
+  if (*begins_with_ != facts.held) decision.model = begins_with_;
+  return decision;
+}
+
+PartMoves::Decision PartMoves::decide(const Facts& facts) {
+  const chain::MemberRecord* self = facts.registry.find(self_);
+  if (self == nullptr) return joining(facts);
+  begins_with_.reset();
+  Decision decision;
+  if (const auto registered = part_of(*self, parts_); registered && *registered != facts.held) {
+    turn_.reset();
+    decision.model = registered;
+    return decision;
+  }
+  for (const plan::PartMove& move :
+       plan::plan_part_moves(can_get(facts), holders(facts), facts.registry.beacon())) {
+    const auto place = std::find(move.order.begin(), move.order.end(), self_);
+    if (place == move.order.end() || (!facts.fitting.empty() && !facts.fitting.at(move.to))) continue;
+    if (!turn_ || turn_->to != move.to) turn_ = Turn{move.to, facts.now};
+    decision.reason = move.reason;
+    const bool may_go = !facts.contributed && (move.reason == plan::MoveReason::NoHolder || !facts.trained);
+    if (may_go && facts.now - turn_->since >= (place - move.order.begin()) * turn) decision.wanted = move.to;
+    return decision;
+  }
+  turn_.reset();
+  return decision;
+}
+
+}  // namespace neuroshard::runtime
