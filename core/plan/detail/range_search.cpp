@@ -21,6 +21,9 @@ constexpr std::uint32_t most_searched_ends = 200;
 constexpr std::uint32_t most_steps = 120'000;  // of all rounds
 // Steps times (peers + units): about half a second.
 constexpr std::uint64_t most_work = 14'000'000;
+// Schedules of all holders that one search tries, times (peers + units): about half a second. Most searches need a tenth of
+// them; where few peers may move, steps are cheap, and these would take most of the time.
+constexpr std::uint64_t most_checked = 400'000;
 // Targets, by the best throughput so far. Low ones refine, high ones leave states that no small step improves.
 constexpr double target_gains[] = {1.015, 1.25, 1.015, 1.06};
 constexpr double first_threshold = 0.001;  // of all work
@@ -76,6 +79,7 @@ class RangeSearch {
   }
 
   bool finished() const {
+    if (checked_ > most_checked) return true;
     const double enough = limits_.enough > 0 ? limits_.enough : bound_ * (1 - 1e-4);
     return best_score_.missing == 0 && best_score_.value() >= enough;
   }
@@ -143,10 +147,12 @@ class RangeSearch {
     if (state_.missing() > best_score_.missing) return false;
     Score score{state_.missing(), 0, state_.thin()};
     const double needed = best_score_.value() * (1 + score.thin);
-    if (score.missing < best_score_.missing) {
+    const bool covers_more = score.missing < best_score_.missing;
+    const bool hopeless = shortfall_ > 0 && shortfall_ > std::min(1 - needed / target_, hopeless_);
+    if (!covers_more && hopeless) return false;  // too little at a lower rate, too
+    checked_ += problem_.count + chain_.size();
+    if (covers_more) {
       score = state_.score();
-    } else if (shortfall_ > 0 && shortfall_ > std::min(1 - needed / target_, hopeless_)) {
-      return false;  // too little at a lower rate, too
     } else if (shortfall_ == 0 && scheduler_.serves(state_.holders(), target_)) {
       score.throughput = scheduler_.largest_rate(state_.holders(), target_, std::min(bound_, target_ * 1.1));
     } else if (needed < target_ && scheduler_.serves(state_.holders(), needed)) {
@@ -283,7 +289,8 @@ class RangeSearch {
   const double target_gain_;
   Rng rng_;
   double target_ = 0, shortfall_ = 0;
-  double hopeless_ = 1;      // states with more shortfall are not tried at a lower rate
+  double hopeless_ = 1;  // states with more shortfall are not tried at a lower rate
+  std::uint64_t checked_ = 0;
   std::uint64_t moved_ = 0;  // bytes beyond what is held
   std::vector<Holder> guide_;
   std::vector<std::uint32_t> guide_of_;  // index of a movable peer in it
