@@ -1,6 +1,7 @@
 #include "core/plan/part_moves.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -11,7 +12,8 @@
 namespace neuroshard::plan {
 namespace {
 
-constexpr std::size_t most_at_once = 8;  // one of so many nodes moves for more speed alone
+// For more speed alone one of so many nodes moves, and so many in all.
+constexpr std::size_t most_at_once = 8;
 
 struct PartCount {
   std::set<std::uint32_t> wallets;  // of holders that train or will soon
@@ -68,14 +70,14 @@ std::optional<MoveReason> reason_to_move(const PartCount& from, const PartCount&
 // The holders of a part that may leave it, in order: of wallets with several nodes there first, whose others stay.
 std::vector<const PartHolder*> leavers(const std::vector<PartHolder>& holders, std::uint32_t from,
                                        const PartCount& to, const Hash256& lot) {
+  std::map<std::uint32_t, std::size_t> of_wallet;  // nodes there that are awake
+  for (const PartHolder& holder : holders)
+    if (holder.part == from && holder.state != HolderState::Asleep) ++of_wallet[holder.wallet];
   std::vector<std::tuple<std::size_t, Hash256, const PartHolder*>> order;
   for (const PartHolder& holder : holders) {
     if (holder.part != from || holder.state != HolderState::Active || !holder.movable) continue;
     if (to.wallets.count(holder.wallet) > 0 && to.wallets.size() < least_wallets) continue;
-    const auto beside = std::count_if(holders.begin(), holders.end(), [&](const PartHolder& other) {
-      return other.part == from && other.wallet == holder.wallet && other.state != HolderState::Asleep;
-    });
-    order.emplace_back(holders.size() - static_cast<std::size_t>(beside), draw(lot, holder.node), &holder);
+    order.emplace_back(holders.size() - of_wallet[holder.wallet], draw(lot, holder.node), &holder);
   }
   std::sort(order.begin(), order.end());
   std::vector<const PartHolder*> sorted;
@@ -91,7 +93,7 @@ std::vector<PartMove> plan_part_moves(const std::vector<bool>& can_get,
   const bool calm = std::none_of(holders.begin(), holders.end(), [](const PartHolder& holder) {
     return holder.state == HolderState::Arriving;
   });
-  std::size_t evening = calm ? 1 + holders.size() / most_at_once : 0;  // moves for more speed alone
+  std::size_t evening = calm ? std::min(most_at_once, 1 + holders.size() / most_at_once) : 0;
   std::vector<PartMove> moves;
   while (moves.size() < holders.size()) {
     const std::vector<PartCount> counts = count_holders(can_get.size(), after);

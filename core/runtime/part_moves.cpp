@@ -7,6 +7,8 @@
 namespace neuroshard::runtime {
 namespace {
 
+constexpr Duration plan_lasts = std::chrono::seconds(10);
+
 // Of a member that holds one part.
 std::optional<std::uint32_t> part_of(const chain::MemberRecord& member, std::uint32_t parts) {
   for (std::uint32_t part = 0; part < parts && !member.rows.is_all(); ++part)
@@ -57,6 +59,13 @@ PartMoves::Decision PartMoves::joining(const Facts& facts) {
   return decision;
 }
 
+const std::vector<plan::PartMove>& PartMoves::moves(const Facts& facts) {
+  if (!found_ || found_->height != facts.registry.height() || facts.now - found_->at > plan_lasts)
+    found_ = Found{facts.registry.height(), facts.now,
+                   plan::plan_part_moves(can_get(facts), holders(facts), facts.registry.beacon())};
+  return found_->moves;
+}
+
 PartMoves::Decision PartMoves::decide(const Facts& facts) {
   const chain::MemberRecord* self = facts.registry.find(self_);
   if (self == nullptr) return joining(facts);
@@ -67,8 +76,7 @@ PartMoves::Decision PartMoves::decide(const Facts& facts) {
     decision.model = registered;
     return decision;
   }
-  for (const plan::PartMove& move :
-       plan::plan_part_moves(can_get(facts), holders(facts), facts.registry.beacon())) {
+  for (const plan::PartMove& move : moves(facts)) {
     const auto place = std::find(move.order.begin(), move.order.end(), self_);
     if (place == move.order.end() || (!facts.fitting.empty() && !facts.fitting.at(move.to))) continue;
     if (!turn_ || turn_->to != move.to) turn_ = Turn{move.to, facts.now};

@@ -54,10 +54,18 @@ class PartMoves {
   };
   std::vector<plan::PartHolder> holders(const Facts& facts) const;
   std::vector<bool> can_get(const Facts& facts) const;
+  const std::vector<plan::PartMove>& moves(const Facts& facts);
   Decision joining(const Facts& facts);
 
   const net::NodeId self_;
   const std::uint32_t parts_;
+  // Of a block, and for a while: what counts as asleep or arriving changes with time.
+  struct Found {
+    std::uint64_t height = 0;
+    MonotonicTime at{};
+    std::vector<plan::PartMove> moves;
+  };
+  std::optional<Found> found_;
   std::optional<std::uint32_t> begins_with_;  // before it is a member
   std::optional<Turn> turn_;                  // since when the plan names this node
 };

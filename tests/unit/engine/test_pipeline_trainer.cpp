@@ -126,6 +126,9 @@ struct Bench {
     done.get_future().wait();
   }
   train::InnerStep step() { return trainer.step({}).value(); }
+  void cut_off() {
+    on_executor([this] { close(); });
+  }
 
   testing::JumpingClock clock;
   testing::ToyModule module;
@@ -266,6 +269,19 @@ class TestPipelineTrainer : public QObject {
     QVERIFY(bench.trainer.idle()->training < std::chrono::minutes(1));
     bench.trainer.set_assisting(false);
     bench.step();
+  }
+
+  // So that a node whose part nobody uses any more looks what else is to be done.
+  void a_step_without_micro_batches_is_given_up_after_a_second() {
+    Bench bench;
+    bench.attach();
+    bench.step();
+    bench.cut_off();
+    const auto later = bench.executor->post_after(std::chrono::milliseconds(30),
+                                                  [&] { bench.clock.jump(std::chrono::seconds(2)); });
+    const auto none = bench.trainer.step({});
+    QVERIFY(!none.ok());
+    QCOMPARE(none.error().code, ErrorCode::Timeout);
   }
 
   void idleness_is_the_time_outside_of_steps() {

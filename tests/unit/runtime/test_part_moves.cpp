@@ -94,6 +94,7 @@ class TestPartMoves : public QObject {
       if (i != first[0]) others.emplace_back(plan.id(plan.founders[i]), 2);
     QVERIFY(plan.movers(others, 0).empty());
     plan.later = PartMoves::arrival_patience + std::chrono::seconds(1);
+    plan.now += std::chrono::seconds(11);
     QCOMPARE(plan.movers(others, 0).size(), std::size_t{1});
   }
 
