@@ -30,18 +30,21 @@ std::optional<chain::Attestation> RowOutcomes::attest(const chain::ChainTip& tip
                                                       const crypto::KeyPair& key) {
   const auto position = tip.committee->position(crypto::node_id(key.public_key()));
   if (!rules_.has_holders() || !position) return std::nullopt;
+  const chain::CommitteeMember& self = tip.committee->members()[*position];
   chain::Attestation attestation;
-  attestation.voter = tip.committee->members()[*position].number;
+  attestation.voter = self.number;
   attestation.opening = tip.opening;
   attestation.round = round_of(tip);
   const std::vector<std::uint32_t> rows = rules_.rows_of(attestation.round);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!held_.has(rows[i]) || tip.registry->closed()->contributors[i].empty()) continue;
+    // A node that came back for other rows is still registered with its former ones.
+    if (!held_.has(rows[i]) || !self.rows.has(rows[i])) continue;
+    if (tip.registry->closed()->contributors[i].empty()) continue;
     if (auto result = computed_.result(tip, i, rows[i])) attestation.rows.push_back(std::move(*result));
   }
   if (attestation.rows.size() <= attestations_.rows_of(attestation.voter)) return std::nullopt;
   chain::sign_attestation(attestation, key, rules_.network);
-  attestations_.take(attestation, tip);
+  if (attestations_.take(attestation, tip) != chain::Verdict::Taken) return std::nullopt;
   return attestation;
 }
 

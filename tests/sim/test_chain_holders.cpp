@@ -257,7 +257,7 @@ void TestChainHolders::kills_at_random_stop_no_row_that_has_a_holder() {
 // Each comes back from a crash for another row, in the middle of rounds: it moves, fetches the row, and counts there.
 void TestChainHolders::nodes_move_between_rows() {
   constexpr std::size_t nodes = 9;
-  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(3); ++seed) {
     std::vector<std::uint32_t> row_of;
     for (std::uint32_t node = 0; node < nodes; ++node) row_of.push_back(node % rows);
     Lab lab(seed, nodes, [&row_of](std::size_t node) { return chain::RowSet::of({row_of[node]}); });
