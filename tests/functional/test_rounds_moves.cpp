@@ -41,7 +41,6 @@ class TestRoundsMoves : public QObject {
     };
     QVERIFY2(neuroshard::testing::seen_once(covered, RoundsRun::patience_ms), qPrintable(text_of(part("a"))));
     for (const QString& name : all_names) QVERIFY(part(name)["follows_plan"].toBool());
-    QVERIFY(run_.together(all_names, run_.round("a") + 2));
   }
 
   // Else the part would be lost with its last holder.
