@@ -5,8 +5,7 @@
 // then holders of two wallets, then as many nodes as the others have. A move costs a node a transfer and some rounds, so
 // nodes move only where that makes a difference.
 //
-// Pure: nodes with the same facts find the same moves. Cost: some milliseconds for 1,000 nodes, in proportion to nodes and
-// moves. Threads: any.
+// Pure: nodes with the same facts find the same moves. Cost: nodes times moves. Threads: any.
 #pragma once
 
 #include <cstdint>

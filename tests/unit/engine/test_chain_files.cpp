@@ -109,6 +109,19 @@ class TestChainFiles : public QObject {
     }
   }
 
+  void a_row_that_is_given_up_leaves_the_disk() {
+    ChainBench b;
+    for (const std::uint32_t row : {0u, 1u})
+      for (std::uint64_t round = 1; round <= 3; ++round) b.open(2)->save_row(row, round, state_of_row(1.0f));
+    b.open(2)->forget_row(0);
+    b.open(2)->forget_row(7);  // never held
+    const auto files = b.open(2);
+    for (std::size_t age = 0; age <= 2; ++age) {
+      QVERIFY(files->load_row(0, age, 100, 0).error().code == ErrorCode::NotFound);
+      QVERIFY(files->load_row(1, age, 100, 0).ok());
+    }
+  }
+
   // The blocks on the disk name the state before the one that is being written, or one that a result can be taken back to.
   void a_cut_or_a_full_disk_takes_no_earlier_state() {
     const auto save = [](storage::FileEnv& files, std::uint64_t round) {

@@ -1,0 +1,112 @@
+// A node's statements about the rows that it holds: when it registers, moves and comes back.
+#include <QtTest>
+
+#include "core/chain/membership.h"
+#include "tests/support/test_main.h"
+#include "tests/unit/chain/chain_fixture.h"
+
+using namespace neuroshard;
+using namespace neuroshard::chain;
+using namespace neuroshard::chain::testing;
+
+namespace {
+
+RowSet row(std::uint32_t number) {
+  return RowSet::of({number});
+}
+
+// Three founders hold the first of two rows; a node beside them may join.
+struct Joining {
+  ChainFixture chain{small_rules(VotersMode::Invited, 2)};
+  std::vector<std::size_t> founders = chain.add_nodes(3);
+  std::size_t other = chain.add_node();
+
+  Joining() {
+    for (const std::size_t founder : founders) chain.set_rows(founder, row(0));
+    if (!chain.begin(founders).ok()) qFatal("no chain");
+  }
+  // held: by its model, with its state.
+  OwnMembership of(std::size_t node, std::uint32_t held, bool follows_plan) const {
+    OwnMembership membership(chain.rules(), chain.key(node), chain.registration(node).delegation, Hash256{1},
+                             std::nullopt, 512, row(held), follows_plan);
+    membership.ready(true);
+    return membership;
+  }
+  ChainTip tip() const {
+    return {chain.blocks().back(),
+            chain.registry_ptr(),
+            chain.committee(),
+            chain.registry().opening(chain.hash()),
+            {}};
+  }
+  bool take(const std::optional<Statement>& statement) {
+    return statement && chain.append(ChainFixture::body_of({*statement})).ok();
+  }
+};
+
+template <class What>
+const What* said(const std::optional<Statement>& statement) {
+  return statement ? std::get_if<What>(&statement->what) : nullptr;
+}
+
+}  // namespace
+
+class TestMembership : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void a_node_that_follows_the_plan_registers_once_it_holds_its_part() {
+    Joining j;
+    OwnMembership waits = j.of(j.other, 0, true);
+    QVERIFY(!waits.missing(j.tip()));  // it does not know its part yet
+    waits.want_rows(row(1));
+    QVERIFY(!waits.missing(j.tip()));  // and does not hold it yet
+    OwnMembership holds = j.of(j.other, 1, true);
+    holds.want_rows(row(1));
+    const auto statement = holds.missing(j.tip());
+    const auto* joins = said<Register>(statement);
+    QVERIFY(joins != nullptr && joins->rows == row(1) && joins->follows_plan);
+    // An owner's choice needs no plan.
+    const auto chosen = j.of(j.other, 0, false).missing(j.tip());
+    QVERIFY(said<Register>(chosen) != nullptr && !said<Register>(chosen)->follows_plan);
+  }
+
+  void it_moves_when_it_is_told_and_comes_back_with_the_part() {
+    Joining j;
+    const std::size_t node = j.founders[0];
+    OwnMembership before = j.of(node, 0, true);
+    before.want_rows(row(1));
+    const auto statement = before.missing(j.tip());
+    const auto* moves = said<Move>(statement);
+    QVERIFY(moves != nullptr && moves->rows == row(1) && moves->follows_plan);
+    QVERIFY(before.missing(j.tip()) == statement);  // the same one, not a new one at each look
+    QVERIFY(j.take(statement));
+    QVERIFY(!j.chain.is_active(node));
+    // Its model is still of the former part: it is not back.
+    before.want_rows(std::nullopt);
+    QVERIFY(said<Back>(before.missing(j.tip())) == nullptr);
+    OwnMembership after = j.of(node, 1, true);
+    after.ready(false);
+    QVERIFY(said<Back>(after.missing(j.tip())) == nullptr);
+    after.ready(true);
+    const auto back = after.missing(j.tip());
+    QVERIFY(said<Back>(back) != nullptr);
+    QVERIFY(j.take(back) && j.chain.is_active(node));
+    QVERIFY(said<Move>(after.missing(j.tip())) == nullptr);
+  }
+
+  void a_node_whose_owner_chose_other_rows_moves_by_itself() {
+    Joining j;
+    OwnMembership chosen = j.of(j.founders[0], 1, false);
+    const auto statement = chosen.missing(j.tip());
+    const auto* moves = said<Move>(statement);
+    QVERIFY(moves != nullptr && moves->rows == row(1) && !moves->follows_plan);
+    QVERIFY(said<Move>(j.of(j.founders[1], 0, false).missing(j.tip())) == nullptr);  // it has them
+    // A node that its owner takes away says that, and does not move.
+    OwnMembership leaving = j.of(j.founders[2], 1, false);
+    leaving.want_active(false);
+    QVERIFY(said<Away>(leaving.missing(j.tip())) != nullptr);
+  }
+};
+
+NS_TEST(TestMembership)
+#include "test_membership.moc"
