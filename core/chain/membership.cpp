@@ -147,7 +147,7 @@ std::optional<OwnMembership::What> OwnMembership::joining(const ChainTip& tip,
 std::optional<OwnMembership::What> OwnMembership::change(const ChainTip& tip, const MemberRecord& member,
                                                          const WalletRecord& wallet) {
   const std::uint64_t round = tip.registry->round();
-  if (member.presence == Presence::Active && !active_ && tip.registry->is_voter(member)) return Away{};
+  if (member.presence == Presence::Active && !active_) return Away{};
   const Move move{wanted_.value_or(follows_plan_ ? member.rows : rows_), follows_plan_};
   const bool moves = move.rows != member.rows || move.follows_plan != member.follows_plan;
   if (active_ && moves && applies(tip, unsigned_at(reference_to(tip), move))) return move;

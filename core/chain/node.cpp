@@ -365,7 +365,9 @@ void ChainNode::want_rows(std::optional<RowSet> rows) {
 }
 
 bool ChainNode::is_away() const {
-  return !history_ || !history_->tip().committee->position(self_);
+  if (!history_) return true;
+  const MemberRecord* own = history_->tip().registry->find(self_);
+  return own == nullptr || own->presence != Presence::Active;
 }
 
 Expected<HeldVoucher> ChainNode::give_voucher(std::uint64_t expires_ms) {

@@ -109,7 +109,7 @@ class ChainNode final : public ChainPort {
   void set_away(bool away);
   // See OwnMembership.
   void want_rows(std::optional<RowSet> rows);
-  // The chain shows this node dormant, or it never voted: the others go on without it.
+  // The chain shows this node dormant or not at all: the others go on without it.
   bool is_away() const;
   // Gives a voucher of this node's wallet, for an invitation. Denied: this node's wallet has no vote.
   Expected<HeldVoucher> give_voucher(std::uint64_t expires_ms);

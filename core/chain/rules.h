@@ -48,6 +48,9 @@ inline constexpr std::size_t max_block_evidence = 64;
 inline constexpr std::size_t max_body_bytes = (4u << 20) - (256u << 10);
 inline constexpr std::uint64_t return_right_ms =
     30ull * 24 * 3600 * 1000;  // a dormant voter's right to come back
+// An active member without units is dormant after so many rounds without a contribution, and at least so many blocks.
+inline constexpr std::uint64_t quiet_rounds = 4;
+inline constexpr std::uint64_t quiet_blocks = 16;
 inline constexpr std::uint64_t seen_window_ms = 7ull * 24 * 3600 * 1000;
 
 struct ChainRules {

@@ -31,6 +31,12 @@ std::uint64_t lower_median(std::vector<std::uint64_t> values) {
   return *middle;
 }
 
+// No contribution of its in so many rounds, and it has been active for so many blocks.
+bool is_quiet(const MemberRecord& member, std::uint64_t round, std::uint64_t height) {
+  const std::uint64_t last = std::max(member.last_round, member.revealed_round);
+  return last + quiet_rounds < round && member.presence_height + quiet_blocks < height;
+}
+
 }  // namespace
 
 Expected<void> BlockApplication::check_close(const CloseSection& close) const {
@@ -121,6 +127,11 @@ Expected<void> BlockApplication::check_reveals(const CloseSection& close) const 
 void BlockApplication::apply_close(const CloseSection& close) {
   draft_->beacon_ = beacon_after(before_, *committee_, close);
   count_contributions(close);
+  // A voter's silence is noticed before (presence.h). Nobody hears the others but by their contributions.
+  for (MemberRecord& record : draft_->members_)
+    if (record.presence == Presence::Active && committee_->units_of(record.number) == 0 &&
+        is_quiet(record, close.round, height_))
+      set_presence(record, Presence::Dormant);
   ClosedRound closed;
   closed.height = height_;
   closed.contributions = close.contributions;

@@ -106,6 +106,21 @@ class TestMembership : public QObject {
     leaving.want_active(false);
     QVERIFY(said<Away>(leaving.missing(j.tip())) != nullptr);
   }
+
+  // Others may count on it as a holder, or take it for a member that is slow.
+  void a_candidate_says_that_it_goes_and_comes_back() {
+    Joining j;
+    OwnMembership candidate = j.of(j.other, 0, false);
+    QVERIFY(j.take(candidate.missing(j.tip())) && j.chain.is_active(j.other));
+    candidate.want_active(false);
+    const auto away = candidate.missing(j.tip());
+    QVERIFY(said<Away>(away) != nullptr);
+    QVERIFY(j.take(away) && !j.chain.is_active(j.other));
+    QVERIFY(!candidate.missing(j.tip()));
+    candidate.want_active(true);
+    const auto back = candidate.missing(j.tip());
+    QVERIFY(said<Back>(back) != nullptr && j.take(back) && j.chain.is_active(j.other));
+  }
 };
 
 NS_TEST(TestMembership)

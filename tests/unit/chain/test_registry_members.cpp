@@ -10,10 +10,6 @@ using neuroshard::chain::testing::ChainFixture;
 using neuroshard::chain::testing::FixtureNodes;
 using neuroshard::chain::testing::small_rules;
 
-namespace {
-constexpr std::uint64_t day_ms = 24ull * 3600 * 1000;
-}
-
 class TestChainRegistryMembers : public QObject {
   Q_OBJECT
  private Q_SLOTS:
@@ -30,10 +26,6 @@ class TestChainRegistryMembers : public QObject {
   void vouchers_come_from_trusted_voters_every_eight_rounds();
   void a_registered_member_brings_a_voucher_later();
   void a_wallets_units_are_divided_among_four_nodes();
-  void away_and_back_change_presence_from_the_next_block_on();
-  void the_last_voter_stays_active();
-  void silent_marks_are_for_active_voters();
-  void a_right_to_return_ends_after_thirty_days();
   void a_member_that_leaves_can_register_anew();
   void a_new_hash_chain_holds_two_rounds_later();
 };
@@ -301,87 +293,6 @@ void TestChainRegistryMembers::a_wallets_units_are_divided_among_four_nodes() {
   QVERIFY(chain.say(nodes[1], Away{}));
   QCOMPARE(chain.units(nodes[1]), 0u);
   QCOMPARE(chain.units(nodes[4]), 3u);
-}
-
-void TestChainRegistryMembers::away_and_back_change_presence_from_the_next_block_on() {
-  ChainFixture chain;
-  const auto nodes = chain.add_nodes(3);
-  QVERIFY(chain.begin(nodes).ok());
-  QCOMPARE(chain.refusal(nodes[0], Back{}), std::string("the member is active already"));
-  QVERIFY(chain.say(nodes[0], Away{}));
-  QVERIFY(!chain.is_active(nodes[0]));
-  QCOMPARE(chain.registry().active().size(), std::size_t{2});
-  for (const std::uint32_t at : chain.registry().active())
-    QVERIFY(chain.registry().members()[at].presence == Presence::Active);
-  QCOMPARE(chain.member(nodes[0])->dormant_ms, chain.registry().time_ms());
-  QCOMPARE(chain.committee()->units(), 24u);
-  QCOMPARE(chain.refusal(nodes[0], Away{}), std::string("the member is dormant already"));
-  QVERIFY(chain.say(nodes[0], Back{}));
-  QVERIFY(chain.is_active(nodes[0]));
-  QCOMPARE(chain.registry().active(), (std::vector<std::uint32_t>{0, 1, 2}));
-  QCOMPARE(chain.committee()->units(), 36u);
-  const std::size_t stranger = chain.add_node();
-  QCOMPARE(chain.refusal(stranger, Away{}), std::string("the node is not a member"));
-}
-
-void TestChainRegistryMembers::the_last_voter_stays_active() {
-  ChainFixture chain;
-  const auto nodes = chain.add_nodes(2);
-  QVERIFY(chain.begin(nodes).ok());
-  const std::size_t candidate = chain.add_node();
-  QVERIFY(chain.join(candidate));
-  BlockBody both;
-  both.statements = {chain.statement(nodes[0], Away{}), chain.statement(nodes[1], Away{})};
-  QCOMPARE(chain.refusal(both), std::string("the last active voter stays active"));
-  // A leader that has collected both keeps the first.
-  const BlockBody kept =
-      applicable(chain.rules(), chain.registry(), chain.hash(), chain.registry().time_ms() + 1000, both);
-  QCOMPARE(kept.statements.size(), std::size_t{1});
-  BlockBody silent;
-  silent.silent = {chain.number(nodes[0]), chain.number(nodes[1])};
-  std::sort(silent.silent.begin(), silent.silent.end());
-  QCOMPARE(chain.refusal(silent), std::string("nobody would vote after the block"));
-  QVERIFY(chain.say(nodes[0], Away{}));
-  QCOMPARE(chain.refusal(nodes[1], Away{}), std::string("the last active voter stays active"));
-  QCOMPARE(chain.refusal(nodes[1], Leave{}), std::string("the last active voter can't leave"));
-  QVERIFY(!admissible(chain.rules(), chain.registry(), chain.hash(), chain.statement(nodes[1], Away{})).ok());
-  QVERIFY(admissible(chain.rules(), chain.registry(), chain.hash(), chain.statement(candidate, Away{})).ok());
-}
-
-void TestChainRegistryMembers::silent_marks_are_for_active_voters() {
-  ChainFixture chain;
-  const auto nodes = chain.add_nodes(4);
-  QVERIFY(chain.begin(nodes).ok());
-  const std::size_t candidate = chain.add_node();
-  QVERIFY(chain.join(candidate));
-  BlockBody body;
-  body.silent = {chain.number(candidate)};
-  QCOMPARE(chain.refusal(body), std::string("only active voters can be silent"));
-  body.silent = {chain.number(nodes[0]), chain.number(nodes[0])};
-  QCOMPARE(chain.refusal(body), std::string("the silent voters are not ascending"));
-  body.silent = {77};
-  QCOMPARE(chain.refusal(body), std::string("only active voters can be silent"));
-  body.silent = {chain.number(nodes[0])};
-  body.statements = {chain.statement(nodes[0], Back{})};
-  QCOMPARE(chain.refusal(body), std::string("the member is active already"));
-  body.statements.clear();
-  QVERIFY(chain.append(body).ok());
-  QVERIFY(!chain.is_active(nodes[0]));
-  QCOMPARE(chain.refusal(body), std::string("only active voters can be silent"));
-}
-
-void TestChainRegistryMembers::a_right_to_return_ends_after_thirty_days() {
-  ChainFixture chain;
-  const auto nodes = chain.add_nodes(3);
-  QVERIFY(chain.begin(nodes).ok());
-  QVERIFY(chain.say(nodes[0], Away{}));
-  QCOMPARE(chain.refusal(nodes[0], Back{}, 30 * day_ms), std::string());
-  QCOMPARE(chain.refusal(nodes[0], Back{}, 30 * day_ms + 1), std::string("the node is not a member"));
-  QVERIFY(chain.join(chain.add_node()));
-  QVERIFY(chain.say(nodes[0], chain.registration(nodes[0]), 30 * day_ms + 1));
-  QVERIFY(chain.number(nodes[0]) > 3u);
-  QVERIFY(chain.is_voter(nodes[0]));  // a founder's wallet; the node has no units before it contributes
-  QCOMPARE(chain.units(nodes[0]), 0u);
 }
 
 void TestChainRegistryMembers::a_member_that_leaves_can_register_anew() {
