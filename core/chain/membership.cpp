@@ -134,7 +134,7 @@ Statement OwnMembership::founding() const {
 std::optional<OwnMembership::What> OwnMembership::joining(const ChainTip& tip,
                                                           const WalletRecord* wallet) const {
   if (!active_ || !ready_) return std::nullopt;
-  if (follows_plan_ ? wanted_ != rows_ : wanted_.value_or(rows_) != rows_) return std::nullopt;
+  if (follows_plan_ ? wishes_.rows != rows_ : wishes_.rows.value_or(rows_) != rows_) return std::nullopt;
   const Register plain = registration(tip.registry->round() + 1);
   if (!voucher_ || (wallet != nullptr && wallet->vouched)) return plain;
   Register vouched = plain;
@@ -148,7 +148,7 @@ std::optional<OwnMembership::What> OwnMembership::change(const ChainTip& tip, co
                                                          const WalletRecord& wallet) {
   const std::uint64_t round = tip.registry->round();
   if (member.presence == Presence::Active && !active_) return Away{};
-  const Move move{wanted_.value_or(follows_plan_ ? member.rows : rows_), follows_plan_};
+  const Move move{wishes_.rows.value_or(follows_plan_ ? member.rows : rows_), follows_plan_};
   const bool moves = move.rows != member.rows || move.follows_plan != member.follows_plan;
   if (active_ && moves && applies(tip, unsigned_at(reference_to(tip), move))) return move;
   const bool holds = member.rows == rows_;
@@ -161,8 +161,11 @@ std::optional<OwnMembership::What> OwnMembership::change(const ChainTip& tip, co
       return vouch;
     }
   }
-  if (!needs_commitment(member, round)) return std::nullopt;
-  return Commit{chain_from(round + 1 + rounds_until_commitment_holds).commitment()};
+  if (needs_commitment(member, round))
+    return Commit{chain_from(round + 1 + rounds_until_commitment_holds).commitment()};
+  const Offer offer{wishes_.memory_tiers};
+  if (offer.memory_tiers != 0 && applies(tip, unsigned_at(reference_to(tip), offer))) return offer;
+  return std::nullopt;
 }
 
 std::optional<Statement> OwnMembership::missing(const ChainTip& tip) {
@@ -179,9 +182,9 @@ std::optional<Statement> OwnMembership::missing(const ChainTip& tip) {
     last_.reset();
     return std::nullopt;
   }
-  const auto* move = std::get_if<Move>(&*what);
+  const bool names_values = std::holds_alternative<Move>(*what) || std::holds_alternative<Offer>(*what);
   const bool still_good = is_recent && last_->what.index() == what->index() &&
-                          (!move || last_->what == *what) &&
+                          (!names_values || last_->what == *what) &&
                           (member == nullptr || last_->reference.height >= member->presence_height) &&
                           tip.height() - last_->reference.height < statement_life / 2;
   if (!still_good) last_ = sign(reference_to(tip), std::move(*what));

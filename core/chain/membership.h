@@ -24,6 +24,14 @@ struct LocalMemory {
 Bytes encode_local(const LocalMemory& memory);
 Expected<LocalMemory> decode_local(ByteSpan bytes);
 
+// Wishes of the node about its record in the registry.
+struct MemberWishes {
+  // Other rows than those that it holds: it gives these up, and does not register before it has the others. Nothing: it stays with
+  // its own, or, if it follows the plan, with those that the registry has; then it does not register either.
+  std::optional<RowSet> rows;
+  std::uint32_t memory_tiers = 0;  // that it offers: whole 500 MB; 0: not known yet
+};
+
 class OwnMembership {
  public:
   // key outlives it. delegation: names the wallet; without one the node is its own wallet (a key of its own).
@@ -38,9 +46,7 @@ class OwnMembership {
   void take_voucher(const HeldVoucher& voucher) {
     if (!voucher_) voucher_ = voucher;
   }
-  // Other rows than those that this node holds: it gives these up, and does not register before it has the others. Nothing:
-  // it stays with its own, or, if it follows the plan, with those that the registry has; then it does not register either.
-  void want_rows(std::optional<RowSet> rows) { wanted_ = std::move(rows); }
+  void want(MemberWishes wishes) { wishes_ = std::move(wishes); }
   // A node that does not hold the state yet does not register and does not come back.
   void ready(bool holds_state) { ready_ = holds_state; }
 
@@ -76,7 +82,7 @@ class OwnMembership {
   const std::uint32_t beacon_length_;
   const RowSet rows_;  // that this node holds
   const bool follows_plan_;
-  std::optional<RowSet> wanted_;
+  MemberWishes wishes_;
   bool active_ = true, ready_ = false;
   std::optional<Statement> last_;
   std::vector<BeaconChain> chains_;  // of the commitments that were looked at: two at most

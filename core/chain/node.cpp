@@ -360,8 +360,8 @@ void ChainNode::set_away(bool away) {
   advance();
 }
 
-void ChainNode::want_rows(std::optional<RowSet> rows) {
-  if (membership_) membership_->want_rows(std::move(rows));
+void ChainNode::want(MemberWishes wishes) {
+  if (membership_) membership_->want(std::move(wishes));
 }
 
 bool ChainNode::is_away() const {

@@ -107,8 +107,8 @@ class ChainNode final : public ChainPort {
   void set_ready(bool ready) override;
   // Says that this node goes, and votes on until the block that says so; or comes back.
   void set_away(bool away);
-  // See OwnMembership.
-  void want_rows(std::optional<RowSet> rows);
+  // Once it has begun; see OwnMembership.
+  void want(MemberWishes wishes);
   // The chain shows this node dormant or not at all: the others go on without it.
   bool is_away() const;
   // Gives a voucher of this node's wallet, for an invitation. Denied: this node's wallet has no vote.

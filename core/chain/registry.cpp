@@ -81,12 +81,14 @@ void append(Bytes& bytes, const MemberRecord& member) {
   bytes.push_back(static_cast<std::uint8_t>(member.presence));
   append_record(bytes, history_fields(member));
   append_record(bytes, commitment_fields(member.beacon));
-  const bool moved = member.moved_height != 0;
-  append_optional_flags(bytes, member.next_beacon.has_value(), member.rows, member.follows_plan, moved);
+  const bool moved = member.moved_height != 0, offers = member.offered_height != 0;
+  append_optional_flags(
+      bytes, {member.next_beacon.has_value(), !member.rows.is_all(), member.follows_plan, moved, offers});
   if (member.next_beacon) append_record(bytes, commitment_fields(*member.next_beacon));
   append_record(bytes, std::tie(member.revealed, member.revealed_round));
   append_rows(bytes, member.rows);
   if (moved) append_le(bytes, member.moved_height);
+  if (offers) append_record(bytes, std::tie(member.memory_tiers, member.offered_height));
 }
 
 MemberRecord read_member(ByteReader& in) {
@@ -104,6 +106,10 @@ MemberRecord read_member(ByteReader& in) {
   if (flags.rows) member.rows = read_rows(in);
   member.follows_plan = flags.follows_plan;
   if (flags.moved && (member.moved_height = in.number<std::uint64_t>()) == 0) in.fail();
+  if (flags.offers) {
+    in.read(std::tie(member.memory_tiers, member.offered_height));
+    if (member.offered_height == 0) in.fail();
+  }
   return member;
 }
 

@@ -76,6 +76,8 @@ struct MemberRecord {
   RowSet rows;                       // that it holds; of a member that moved and is dormant: that it fetches
   bool follows_plan = false;         // else its owner chose the rows
   std::uint64_t moved_height = 0;    // of the block in which it last gave up its rows for these; 0: never
+  std::uint32_t memory_tiers = 0;    // that it offers: whole 500 MB
+  std::uint64_t offered_height = 0;  // of the block in which it last said so; 0: never
   // A node of a voter has a share of the wallet's units after its first contribution, a founder's at once.
   bool can_share() const { return contributions > 0 || registered_height == 0; }
   // It said that it fetches its rows, and not yet that it has them.

@@ -8,7 +8,7 @@ namespace neuroshard::chain {
 namespace {
 
 // The numbers of the kinds are the alternatives' positions, from 1.
-enum class Kind : std::uint8_t { Register = 1, Vouch, Away, Back, Leave, Commit, Revoke, Move };
+enum class Kind : std::uint8_t { Register = 1, Vouch, Away, Back, Leave, Commit, Revoke, Move, Offer };
 
 auto voucher_fields(auto& voucher) {
   return std::tie(voucher.issuer, voucher.key, voucher.serial, voucher.expires_ms, voucher.signature);
@@ -30,7 +30,7 @@ auto vouch_fields(auto& vouch) {
 void write(Bytes& bytes, const Register& what) {
   append_array(bytes, crypto::encode_delegation(what.delegation));
   append_record(bytes, commitment_fields(what.beacon));
-  append_optional_flags(bytes, what.voucher.has_value(), what.rows, what.follows_plan);
+  append_optional_flags(bytes, {what.voucher.has_value(), !what.rows.is_all(), what.follows_plan});
   if (what.voucher) {
     append_record(bytes, voucher_fields(*what.voucher));
     append_array(bytes, what.voucher_signature);
@@ -50,8 +50,11 @@ void write(Bytes& bytes, const Revoke& what) {
   append_array(bytes, what.wallet);
 }
 void write(Bytes& bytes, const Move& what) {
-  append_optional_flags(bytes, false, what.rows, what.follows_plan);
+  append_optional_flags(bytes, {false, !what.rows.is_all(), what.follows_plan});
   append_rows(bytes, what.rows);
+}
+void write(Bytes& bytes, const Offer& what) {
+  append_le(bytes, what.memory_tiers);
 }
 
 Register read_register(ByteReader& in, const crypto::PublicKey& node) {
@@ -66,14 +69,14 @@ Register read_register(ByteReader& in, const crypto::PublicKey& node) {
     what.voucher_signature = in.array<crypto::Signature>();
   }
   if (flags.rows) what.rows = read_rows(in);
-  if (flags.moved) in.fail();
+  if (flags.moved || flags.offers) in.fail();
   what.follows_plan = flags.follows_plan;
   return what;
 }
 
 Move read_move(ByteReader& in) {
   const OptionalFlags flags = read_optional_flags(in);
-  if (flags.optional || !flags.rows || flags.moved) in.fail();
+  if (flags.optional || !flags.rows || flags.moved || flags.offers) in.fail();
   return {read_rows(in), flags.follows_plan};
 }
 
@@ -195,6 +198,7 @@ Expected<Statement> decode_statement(ByteSpan bytes) {
     case Kind::Commit: statement.what = Commit{read_commitment(in)}; break;
     case Kind::Revoke: statement.what = Revoke{in.array<crypto::PublicKey>()}; break;
     case Kind::Move: statement.what = read_move(in); break;
+    case Kind::Offer: statement.what = Offer{in.number<std::uint32_t>()}; break;
     default: in.fail();
   }
   statement.signature = in.array<crypto::Signature>();

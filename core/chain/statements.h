@@ -92,6 +92,12 @@ struct Move {
   friend bool operator==(const Move&, const Move&) = default;
 };
 
+// The memory that the node may take for the network's model, program included.
+struct Offer {
+  std::uint32_t memory_tiers = 0;  // whole 500 MB
+  friend bool operator==(const Offer&, const Offer&) = default;
+};
+
 // The wallet takes its delegation to the node back: ends the membership, and the key never registers again for
 // this wallet. The node key may be stolen, so the wallet key signs.
 struct Revoke {
@@ -102,7 +108,7 @@ struct Revoke {
 struct Statement {
   crypto::PublicKey node{};  // that it is about
   BlockReference reference;
-  std::variant<Register, Vouch, Away, Back, Leave, Commit, Revoke, Move> what;
+  std::variant<Register, Vouch, Away, Back, Leave, Commit, Revoke, Move, Offer> what;
   // Over all bytes before it. By the node key, purpose ChainStatement; of a Revoke by its wallet's key, purpose
   // ChainRevocation.
   crypto::Signature signature{};

@@ -44,6 +44,8 @@ void for_each_text(SnapshotType& s, Visit visit) {
     visit(s.rounds.part->holds, max_text);
     for (auto& hop : s.rounds.part->path) visit(hop.node, max_key);
   }
+  if (s.rounds.memory)
+    for (auto* tier : {&s.rounds.memory->tier, &s.rounds.memory->next_tier}) visit(*tier, max_key);
   for (auto& id : s.rounds.chain.missing) visit(id, max_key);
   for (auto& other : s.rounds.chain.others) visit(other.genesis, max_key);
   for (auto& alert : s.alerts) {
@@ -102,7 +104,7 @@ void bound(RoundsReport& report) {
 
 std::size_t encoded_bytes(const Snapshot& snapshot) {
   constexpr std::size_t per_field = 16;      // tag, length, and the widest scalar
-  constexpr std::size_t fixed_fields = 192;  // more than there are
+  constexpr std::size_t fixed_fields = 208;  // more than there are
   // Of an entry, beside its texts: the entry itself, a number and a time.
   const std::size_t entries = snapshot.alerts.size() + snapshot.pause_reasons.size() +
                               snapshot.sensors.size() + snapshot.rounds.chain.others.size() +

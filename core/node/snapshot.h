@@ -239,6 +239,26 @@ struct PartView {
   PartReason reason = PartReason::None;  // why it does, or will when its round is over
 };
 
+// The memory that the members of the network offer, and the models that it is enough for. Bytes.
+struct NetworkMemoryView {
+  std::uint32_t members = 0;        // active, of wallets that vote or that a voter vouched for
+  std::uint32_t known = 0;          // of them, those that say what they offer
+  std::uint64_t offered_bytes = 0;  // by all of them
+  std::uint64_t own_bytes = 0;      // by this node, as the others know it; 0: not said yet
+  std::string tier;                 // of the network: "Nano"
+  std::string next_tier;            // empty: there is none
+  std::uint64_t next_tier_bytes = 0;
+  std::uint64_t member_bytes = 0;  // that a member needs for the model, or its part of it
+  std::uint32_t with_room = 0;     // members
+  struct Larger {
+    std::uint32_t layers = 0, hidden = 0;
+    std::uint64_t parameters = 0;
+    std::uint64_t member_bytes = 0;
+    std::uint32_t with_room = 0, needs_room = 0;  // members that have the memory, and how many have to
+  };
+  std::optional<Larger> larger;  // the next model; nothing: the profile fixes the size, or it is the largest
+};
+
 // Outer rounds: what this node trains, made one with what the other members train (core/rounds).
 struct RoundsView {
   bool taking_part = false;  // false: the node trains for itself; the rest means nothing
@@ -265,7 +285,8 @@ struct RoundsView {
   bool too_few_to_vote = false;  // newest round: 2 to 4 contributions, a Byzantine peer can't be outvoted
   GlobalTrainingView global;
   ChainView chain;
-  std::optional<PartView> part;  // nothing: this node holds the whole model
+  std::optional<PartView> part;             // nothing: this node holds the whole model
+  std::optional<NetworkMemoryView> memory;  // nothing: this node has no history yet
 };
 
 // The other nodes in short; the long answer is query_network().

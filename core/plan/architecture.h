@@ -22,6 +22,8 @@
 namespace neuroshard::plan {
 
 inline constexpr std::uint64_t memory_tier_bytes = 500'000'000;  // of a node's memory, whole tiers count
+inline constexpr std::uint64_t program_bytes =
+    256u << 20;  // resident, with the compute module and without a model
 inline constexpr std::uint32_t least_replicas = 2;
 inline constexpr std::uint32_t usable_percent = 80;  // of the contributed memory
 inline constexpr std::uint32_t most_layers = 64;

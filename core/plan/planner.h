@@ -29,7 +29,7 @@ struct Holding {
 
 struct PlanOptions {
   // Resident size of a program with the compute module, without a model. Not available for ranges.
-  std::uint64_t baseline_bytes = 256u << 20;
+  std::uint64_t baseline_bytes = program_bytes;
   // The present plan stays unless another one has so much more throughput.
   double hysteresis = 0.05;
   // Bytes that present holders may fetch because of one new plan; newcomers fetch their own range beyond it. A unit

@@ -53,7 +53,8 @@ ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::
           directory_ + batch_lists_folder, network_)),
       entries_(host.id(), consensus_.batch_tokens, !config::model_parts(consensus_).empty()),
       notices_(services.logger, host.id(),
-               [this](std::uint32_t row) { return rows_.name_of(row, fragments_.size()); }) {
+               [this](std::uint32_t row) { return rows_.name_of(row, fragments_.size()); }),
+      memory_report_(consensus_) {
   for (std::size_t i = 0; interpositions_.other_learner && i < trainer_->fragments(); ++i)
     other_learners_.push_back(interpositions_.other_learner(trainer_->learner(i), host.executor()));
   if (part_.first())
@@ -442,6 +443,7 @@ void ChainRounds::refresh() {
     const ChainMoment now = moment(training);
     if (now.chain.wanted_tokenizer) trainer_->want_tokenizer(*now.chain.wanted_tokenizer);
     report_->fill(view, now);
+    if (now.registry) view.memory = memory_report_.view(*now.registry, host_.id());
     view.contributors = entries_.contributors();
     if (view.trouble.empty()) view.trouble = now.training.no_room;
     if (view.trouble.empty()) view.trouble = now.training.trouble;

@@ -34,6 +34,7 @@
 #include "core/runtime/held_rows.h"
 #include "core/runtime/interpositions.h"
 #include "core/runtime/member_peers.h"
+#include "core/runtime/memory_report.h"
 #include "core/runtime/observed_content.h"
 #include "core/runtime/own_model_part.h"
 #include "core/runtime/patient_executor.h"
@@ -149,7 +150,8 @@ class ChainRounds final {
   std::unique_ptr<RoundsStatus> status_;
   RoundEntries entries_;
   BlockNotices notices_;
-  std::optional<ChainReport> report_;            // once the rows are known
+  std::optional<ChainReport> report_;  // once the rows are known
+  const MemoryReport memory_report_;
   std::map<std::uint32_t, std::uint64_t> kept_;  // by row: the round of the state on the disk
   std::string trouble_;
   std::vector<net::MethodTable::Registration> methods_;

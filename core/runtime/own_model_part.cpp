@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/plan/architecture.h"
+
 namespace neuroshard::runtime {
 namespace {
 
@@ -32,22 +34,30 @@ std::optional<std::uint32_t> OwnModelPart::part_of(const engine::RoundFacts& fac
 
 void OwnModelPart::take(const engine::RoundFacts& facts) {
   fitting_ = facts.parts_that_fit;
+  memory_tiers_ = static_cast<std::uint32_t>(facts.memory_limit / plan::memory_tier_bytes);
   held_ = part_of(facts);
 }
 
 void OwnModelPart::follow_plan(const ChainMoment& now, chain::ChainNode& node, engine::RoundTrainer& trainer,
                                node::PartView* view) {
   if (view != nullptr) view->follows_plan = follows_plan();
-  if (!moves_ || !now.registry || !held_) return;
+  if (!now.registry) return;
+  node.want({wanted_rows(now, trainer, view), memory_tiers_});
+}
+
+std::optional<chain::RowSet> OwnModelPart::wanted_rows(const ChainMoment& now, engine::RoundTrainer& trainer,
+                                                       node::PartView* view) {
+  if (!moves_ || !held_) return std::nullopt;
   const bool trained = few_steps_of * trainer.view().work.steps > trainer.inner_steps();
   const PartMoves::Decision decision =
       moves_->decide({*now.registry, *held_, fitting_, now.at, now.wall, now.training.contributed, trained});
-  node.want_rows(decision.wanted ? std::optional(chain::RowSet::of({*decision.wanted})) : std::nullopt);
   if (decision.model) trainer.want_part(*decision.model);
-  if (view == nullptr) return;
-  const auto to = decision.model ? decision.model : decision.wanted;
-  if (to && *to != *held_) view->moves_to = *to + 1;
-  if (decision.reason) view->reason = reason_of(*decision.reason);
+  if (view != nullptr) {
+    const auto to = decision.model ? decision.model : decision.wanted;
+    if (to && *to != *held_) view->moves_to = *to + 1;
+    if (decision.reason) view->reason = reason_of(*decision.reason);
+  }
+  return decision.wanted ? std::optional(chain::RowSet::of({*decision.wanted})) : std::nullopt;
 }
 
 }  // namespace neuroshard::runtime

@@ -1,5 +1,5 @@
 // The part of the model that this node holds, where its network's members hold parts: chosen by its owner, or by the network,
-// which may have it move (part_moves.h).
+// which may have it move (part_moves.h). And the memory that it offers.
 //
 // Threads: the host's executor.
 #pragma once
@@ -30,16 +30,20 @@ class OwnModelPart {
   // Of a model that is ready: whether it is of the same part as the one before.
   bool is_held(const engine::RoundFacts& facts) const { return held_ == part_of(facts); }
   void take(const engine::RoundFacts& facts);
-  // Tells the chain's node and the training what the network wants, and people.
+  // Tells the chain's node and the training what the network wants, the network what the node offers, and people both.
   void follow_plan(const ChainMoment& now, chain::ChainNode& node, engine::RoundTrainer& trainer,
                    node::PartView* view);
 
  private:
+  // The rows that the network should know this node as a holder of.
+  std::optional<chain::RowSet> wanted_rows(const ChainMoment& now, engine::RoundTrainer& trainer,
+                                           node::PartView* view);
   std::optional<std::uint32_t> part_of(const engine::RoundFacts& facts) const;
   std::optional<config::ModelPart> first_;
   std::optional<PartMoves> moves_;  // nothing: the owner chose
   std::optional<std::uint32_t> held_;
   std::vector<bool> fitting_;  // by part: the memory plan has room for it
+  std::uint32_t memory_tiers_ = 0;
 };
 
 }  // namespace neuroshard::runtime

@@ -41,6 +41,14 @@ class TestRoundsMoves : public QObject {
     };
     QVERIFY2(neuroshard::testing::seen_once(covered, RoundsRun::patience_ms), qPrintable(text_of(part("a"))));
     for (const QString& name : all_names) QVERIFY(part(name)["follows_plan"].toBool());
+    // Each says in a block how much memory it offers.
+    const auto offered = [&] {
+      const QJsonObject memory = run_.rounds("a")["memory"].toObject();
+      return memory["known"] == all_names.size() && memory["with_room"] == all_names.size() &&
+             memory["own_bytes"].toDouble() > memory["member_bytes"].toDouble();
+    };
+    QVERIFY2(neuroshard::testing::seen_once(offered, RoundsRun::patience_ms),
+             qPrintable(text_of(run_.rounds("a")["memory"].toObject())));
   }
 
   // Else the part would be lost with its last holder.

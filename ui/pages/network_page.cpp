@@ -9,6 +9,7 @@
 #include "core/node/network_view.h"
 #include "core/node/node.h"
 #include "ui/bridge/bridge.h"
+#include "ui/pages/capacity_card.h"
 #include "ui/pages/grid_twin.h"
 #include "ui/pages/invite_dialog.h"
 #include "ui/pages/network_cards.h"
@@ -105,6 +106,8 @@ NetworkPage::NetworkPage(const Context& context, QWidget* parent) : Page(context
   sections().add([this, column] {
     auto* grid = new CardGrid(column_width, this);
     grid->add(make_memory());
+    capacity_ = new CapacityCard(theme(), this);
+    grid->add(capacity_);
     grid->add(make_partition_card(theme(), this->context().core_program));
     column->addWidget(grid);
     column->addStretch(1);
@@ -238,6 +241,7 @@ void NetworkPage::refresh(const node::Snapshot& snapshot) {
     asked_part_ = number;
     ask();
   }
+  if (capacity_ != nullptr) capacity_->show_rounds(snapshot.rounds);
   if (part_ == nullptr) return;
   part_->setText(RoundsWords::part(snapshot.rounds));
   part_->setVisible(part.has_value());

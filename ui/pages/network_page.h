@@ -17,6 +17,7 @@ struct SlotEntry;
 
 namespace neuroshard::ui {
 
+class CapacityCard;
 class Card;
 class CellGrid;
 class Donut;
@@ -49,6 +50,7 @@ class NetworkPage final : public Page {
   QLabel* part_ = nullptr;  // made with the map
   QLabel* path_ = nullptr;  // likewise
   QLabel* summary_;
+  CapacityCard* capacity_ = nullptr;  // likewise
   Donut* memory_;
   QLabel* memory_note_;
   std::uint64_t asked_parameters_ = 0;  // of the model that the map shows

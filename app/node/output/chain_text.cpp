@@ -28,13 +28,16 @@ const char* kind_of(const chain::BlockBody& body) {
 }
 
 const char* kind_of(const chain::Statement& statement) {
-  constexpr const char* names[] = {"register", "vouch", "away", "back", "leave", "commit", "revoke", "move"};
+  constexpr const char* names[] = {"register", "vouch",  "away", "back", "leave",
+                                   "commit",   "revoke", "move", "offer"};
   static_assert(std::size(names) == std::variant_size_v<decltype(statement.what)>);
   return names[statement.what.index()];
 }
 
 Json statement_json(const chain::Statement& statement) {
   Json json{{"kind", kind_of(statement)}, {"node", node_of(statement.node)}};
+  if (const auto* offer = std::get_if<chain::Offer>(&statement.what))
+    json["memory_tiers"] = offer->memory_tiers;
   const auto* move = std::get_if<chain::Move>(&statement.what);
   if (move == nullptr) return json;
   json["rows"] = Json::array();

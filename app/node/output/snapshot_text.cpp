@@ -150,6 +150,24 @@ nlohmann::ordered_json part_json(const node::PartView& part) {
                                                        : nlohmann::ordered_json(part_reason(part.reason))}};
 }
 
+nlohmann::ordered_json memory_json(const node::NetworkMemoryView& memory) {
+  nlohmann::ordered_json json = {{"members", memory.members},
+                                 {"known", memory.known},
+                                 {"offered_bytes", memory.offered_bytes},
+                                 {"own_bytes", memory.own_bytes},
+                                 {"tier", memory.tier},
+                                 {"next_tier", text_or_null(memory.next_tier)},
+                                 {"next_tier_bytes", memory.next_tier_bytes},
+                                 {"member_bytes", memory.member_bytes},
+                                 {"with_room", memory.with_room},
+                                 {"larger", nullptr}};
+  if (const auto& larger = memory.larger)
+    json["larger"] = {{"layers", larger->layers},         {"hidden", larger->hidden},
+                      {"parameters", larger->parameters}, {"member_bytes", larger->member_bytes},
+                      {"with_room", larger->with_room},   {"needs_room", larger->needs_room}};
+  return json;
+}
+
 nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
   if (!rounds.taking_part) return nullptr;
   return {{"phase", rounds.phase},
@@ -176,7 +194,22 @@ nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
           {"bytes_received", rounds.bytes_received},
           {"trouble", text_or_null(rounds.trouble)},
           {"chain", chain_view_json(rounds.chain)},
-          {"part", rounds.part ? part_json(*rounds.part) : nlohmann::ordered_json()}};
+          {"part", rounds.part ? part_json(*rounds.part) : nlohmann::ordered_json()},
+          {"memory", rounds.memory ? memory_json(*rounds.memory) : nlohmann::ordered_json()}};
+}
+
+std::string memory_text(const node::RoundsView& rounds) {
+  if (!rounds.memory || rounds.memory->known == 0) return "";
+  const node::NetworkMemoryView& memory = *rounds.memory;
+  std::string text =
+      fmt::format("{} offered by {} of {} members, tier {}; each needs {} for this model, and {} offer that",
+                  mebibytes(memory.offered_bytes), memory.known, memory.members, memory.tier,
+                  mebibytes(memory.member_bytes), memory.with_room);
+  if (memory.larger)
+    text += fmt::format("; the next larger one, {} layers of width {}, needs {}: {} of {} members offer that",
+                        memory.larger->layers, memory.larger->hidden, mebibytes(memory.larger->member_bytes),
+                        memory.larger->with_room, memory.members);
+  return text;
 }
 
 std::string part_text(const node::RoundsView& rounds) {
@@ -372,6 +405,8 @@ std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
   if (const std::string checks = checks_text(view.rounds); !checks.empty())
     lines.push_back(row("Checks", checks));
   if (const std::string path = path_text(view); !path.empty()) lines.push_back(row("Path", path));
+  if (const std::string memory = memory_text(view.rounds); !memory.empty())
+    lines.push_back(row("Offered", memory));
   lines.insert(
       lines.end(),
       {row("Chain", chain_view_text(view.rounds.chain)), row("All nodes", global_text(view.rounds)),

@@ -22,6 +22,14 @@ bool is_expired(const MemberRecord& member, std::uint64_t time_ms) {
          time_ms - member.dormant_ms > return_right_ms;
 }
 
+void change(MemberRecord& member, const Commit& what, std::uint64_t /*height*/) {
+  member.next_beacon = what.beacon;
+}
+void change(MemberRecord& member, const Offer& what, std::uint64_t height) {
+  member.memory_tiers = what.memory_tiers;
+  member.offered_height = height;
+}
+
 }  // namespace
 
 MemberRecord& BlockApplication::member(const MemberRecord& record) {
@@ -150,8 +158,9 @@ void BlockApplication::apply(const Statement& statement, const Leave&) {
   end_memberships([number](const MemberRecord& record) { return record.number == number; });
 }
 
-void BlockApplication::apply(const Statement& statement, const Commit& what) {
-  member(*draft_->find(crypto::node_id(statement.node))).next_beacon = what.beacon;
+template <class Plain>
+void BlockApplication::apply(const Statement& statement, const Plain& what) {
+  change(member(*draft_->find(crypto::node_id(statement.node))), what, height_);
 }
 
 void BlockApplication::apply(const Statement& statement, const Revoke& what) {

@@ -55,7 +55,8 @@ class BlockApplication {
   void apply(const Statement& statement, const Away& what);
   void apply(const Statement& statement, const Back& what);
   void apply(const Statement& statement, const Leave& what);
-  void apply(const Statement& statement, const Commit& what);
+  template <class Plain>  // changes the member's record, and nothing else
+  void apply(const Statement& statement, const Plain& what);
   void apply(const Statement& statement, const Revoke& what);
   void apply(const Statement& statement, const Move& what);
   void use_voucher_of(const Voucher& voucher, WalletRecord& wallet);

@@ -42,15 +42,12 @@ void append_numbers(Bytes& bytes, const std::vector<std::uint32_t>& numbers);
 std::vector<std::uint32_t> read_numbers(ByteReader& in, std::size_t most);
 
 // A byte before a record's optional parts: bit 0, its own part follows; bit 1, then a set of rows, without which
-// the record is of all rows; bit 2, the member follows the plan with these rows; bit 3, it has moved.
+// the record is of all rows; bit 2, the member follows the plan with these rows; bit 3, it has moved; bit 4, it
+// offers memory.
 struct OptionalFlags {
-  bool optional = false, rows = false, follows_plan = false, moved = false;
+  bool optional = false, rows = false, follows_plan = false, moved = false, offers = false;
 };
-inline void append_optional_flags(Bytes& bytes, bool optional, const RowSet& rows, bool follows_plan,
-                                  bool moved = false) {
-  bytes.push_back(static_cast<std::uint8_t>((optional ? 1 : 0) | (rows.is_all() ? 0 : 2) |
-                                            (follows_plan ? 4 : 0) | (moved ? 8 : 0)));
-}
+void append_optional_flags(Bytes& bytes, const OptionalFlags& flags);
 OptionalFlags read_optional_flags(ByteReader& in);
 // Of a set that is not all rows: the number of its bytes u8, and these.
 void append_rows(Bytes& bytes, const RowSet& rows);

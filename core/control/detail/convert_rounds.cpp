@@ -192,6 +192,49 @@ node::TrainingNodeEntry decode_node(const wire::TrainingNode& from) {
 
 }  // namespace
 
+void encode_memory(const node::NetworkMemoryView& from, wire::NetworkMemory* to) {
+  to->set_members(from.members);
+  to->set_known(from.known);
+  to->set_offered(from.offered_bytes);
+  to->set_own(from.own_bytes);
+  to->set_tier(from.tier);
+  to->set_next_tier(from.next_tier);
+  to->set_next_tier_at(from.next_tier_bytes);
+  to->set_needed(from.member_bytes);
+  to->set_with_room(from.with_room);
+  if (!from.larger) return;
+  wire::LargerModel* const larger = to->mutable_larger();
+  larger->set_layers(from.larger->layers);
+  larger->set_hidden(from.larger->hidden);
+  larger->set_parameters(from.larger->parameters);
+  larger->set_needed(from.larger->member_bytes);
+  larger->set_with_room(from.larger->with_room);
+  larger->set_needs_room(from.larger->needs_room);
+}
+
+node::NetworkMemoryView decode_memory(const wire::NetworkMemory& from) {
+  node::NetworkMemoryView to;
+  to.members = from.members();
+  to.known = from.known();
+  to.offered_bytes = from.offered();
+  to.own_bytes = from.own();
+  to.tier = from.tier();
+  to.next_tier = from.next_tier();
+  to.next_tier_bytes = from.next_tier_at();
+  to.member_bytes = from.needed();
+  to.with_room = from.with_room();
+  if (!from.has_larger()) return to;
+  const wire::LargerModel& larger = from.larger();
+  to.larger.emplace();
+  to.larger->layers = larger.layers();
+  to.larger->hidden = larger.hidden();
+  to.larger->parameters = larger.parameters();
+  to.larger->member_bytes = larger.needed();
+  to.larger->with_room = larger.with_room();
+  to.larger->needs_room = larger.needs_room();
+  return to;
+}
+
 void encode_part(const node::PartView& from, wire::Part* to) {
   to->set_number(from.number);
   to->set_count(from.count);
@@ -272,6 +315,7 @@ void encode(const node::RoundsView& from, wire::Rounds* to) {
   encode_global(from.global, to->mutable_global());
   encode_chain(from.chain, to->mutable_chain());
   if (from.part) encode_part(*from.part, to->mutable_part());
+  if (from.memory) encode_memory(*from.memory, to->mutable_memory());
 }
 
 node::RoundsView decode(const wire::Rounds& from) {
@@ -302,6 +346,7 @@ node::RoundsView decode(const wire::Rounds& from) {
   to.global = decode_global(from.global());
   to.chain = decode_chain(from.chain());
   if (from.has_part()) to.part = decode_part(from.part());
+  if (from.has_memory()) to.memory = decode_memory(from.memory());
   return to;
 }
 

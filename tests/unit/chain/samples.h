@@ -128,7 +128,8 @@ inline std::vector<Statement> statements_of_each_kind() {
           statement(6, Leave{}),
           statement(7, Commit{commitment()}),
           revocation(8),
-          statement(9, Move{RowSet::of({0, 9}), true})};
+          statement(9, Move{RowSet::of({0, 9}), true}),
+          statement(10, Offer{33})};
 }
 
 inline Contribution contribution(std::uint8_t node, std::uint64_t tokens = 900) {

@@ -67,6 +67,9 @@ Statement revocation() {
 Statement move() {
   return {filled(60), {8, filled(61)}, Move{RowSet::of({0, 9}), true}, signed_with(62)};
 }
+Statement offer() {
+  return {filled(60), {8, filled(61)}, Offer{33}, signed_with(62)};
+}
 
 Evidence evidence() {
   const Vote first{VoteStep::Prepare, 9, filled(64), 3, filled(65)},
@@ -144,6 +147,7 @@ void TestChainGolden::statements_and_evidence() {
   compare("statement", crypto::sha256(encode_statement(statement())));
   compare("revocation", crypto::sha256(encode_statement(revocation())));
   compare("move", crypto::sha256(encode_statement(move())));
+  compare("offer", crypto::sha256(encode_statement(offer())));
   compare("evidence", crypto::sha256(encode_evidence(evidence())));
 }
 

@@ -58,10 +58,10 @@ class TestMembership : public QObject {
     Joining j;
     OwnMembership waits = j.of(j.other, 0, true);
     QVERIFY(!waits.missing(j.tip()));  // it does not know its part yet
-    waits.want_rows(row(1));
+    waits.want({row(1)});
     QVERIFY(!waits.missing(j.tip()));  // and does not hold it yet
     OwnMembership holds = j.of(j.other, 1, true);
-    holds.want_rows(row(1));
+    holds.want({row(1)});
     const auto statement = holds.missing(j.tip());
     const auto* joins = said<Register>(statement);
     QVERIFY(joins != nullptr && joins->rows == row(1) && joins->follows_plan);
@@ -74,7 +74,7 @@ class TestMembership : public QObject {
     Joining j;
     const std::size_t node = j.founders[0];
     OwnMembership before = j.of(node, 0, true);
-    before.want_rows(row(1));
+    before.want({row(1)});
     const auto statement = before.missing(j.tip());
     const auto* moves = said<Move>(statement);
     QVERIFY(moves != nullptr && moves->rows == row(1) && moves->follows_plan);
@@ -82,7 +82,7 @@ class TestMembership : public QObject {
     QVERIFY(j.take(statement));
     QVERIFY(!j.chain.is_active(node));
     // Its model is still of the former part: it is not back.
-    before.want_rows(std::nullopt);
+    before.want({});
     QVERIFY(said<Back>(before.missing(j.tip())) == nullptr);
     OwnMembership after = j.of(node, 1, true);
     after.ready(false);
@@ -105,6 +105,25 @@ class TestMembership : public QObject {
     OwnMembership leaving = j.of(j.founders[2], 1, false);
     leaving.want_active(false);
     QVERIFY(said<Away>(leaving.missing(j.tip())) != nullptr);
+  }
+
+  void a_member_says_how_much_memory_it_offers() {
+    Joining j;
+    OwnMembership member = j.of(j.founders[0], 0, false);
+    const auto chain = member.missing(j.tip());
+    QVERIFY(said<Commit>(chain) != nullptr && j.take(chain));
+    QVERIFY(!member.missing(j.tip()));  // it does not know its memory yet
+    member.want({{}, 12});
+    const auto first = member.missing(j.tip());
+    QVERIFY(said<Offer>(first) != nullptr && said<Offer>(first)->memory_tiers == 12);
+    QVERIFY(member.missing(j.tip()) == first);
+    member.want({{}, 13});  // before a block has it
+    const auto second = member.missing(j.tip());
+    QVERIFY(said<Offer>(second) != nullptr && said<Offer>(second)->memory_tiers == 13);
+    QVERIFY(j.take(second));
+    QVERIFY(!member.missing(j.tip()));
+    member.want({{}, 14});
+    QVERIFY(!member.missing(j.tip()));  // not yet again
   }
 
   // Others may count on it as a holder, or take it for a member that is slow.

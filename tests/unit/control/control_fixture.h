@@ -8,6 +8,7 @@
 #include <QTemporaryDir>
 #include <deque>
 #include <functional>
+#include <future>
 
 #include "core/base/clock.h"
 #include "core/control/control_file.h"
@@ -152,5 +153,14 @@ struct ControlFixture {
     context->AddMetadata("neuroshard-control", "1.0");
   }
 };
+
+// The answer to a query; waits for it.
+template <class T, class Ask>
+Expected<T> answer(const Ask& ask) {
+  auto promise = std::make_shared<std::promise<Expected<T>>>();
+  const auto asked = ask([promise](Expected<T> value) { promise->set_value(std::move(value)); });
+  if (!asked.ok()) return asked.error();
+  return promise->get_future().get();
+}
 
 }  // namespace neuroshard::test

@@ -1,7 +1,6 @@
 // Commands that tell what happens on their way, over real loopback gRPC: progress, text, results,
 // cancellation, and the bounds of what one program may ask for at the same time.
 #include <QtTest>
-#include <future>
 
 #include "tests/support/test_main.h"
 #include "tests/unit/control/control_fixture.h"
@@ -33,7 +32,6 @@ class TestControlCommands : public QObject {
   void a_reader_that_goes_away_cancels_its_text_and_nothing_else();
   void what_commands_carry_arrives();
   void answers_arrive_as_they_were_given();
-  void rounds_arrive_as_they_were_told();
   void an_invitation_is_made_when_it_is_asked_for();
   void a_flood_of_commands_is_refused_with_its_reason();
   void reasons_sensors_and_undo_arrive();
@@ -219,14 +217,6 @@ void TestControlCommands::what_commands_carry_arrives() {
   QCOMPARE(report.full_screen_program, std::string("player"));
 }
 
-template <class T, class Ask>
-Expected<T> answer(const Ask& ask) {
-  auto promise = std::make_shared<std::promise<Expected<T>>>();
-  const auto asked = ask([promise](Expected<T> value) { promise->set_value(std::move(value)); });
-  if (!asked.ok()) return asked.error();
-  return promise->get_future().get();
-}
-
 void TestControlCommands::answers_arrive_as_they_were_given() {
   testing::FakeNode& node = fixture_->node;
   node.slots = {{"expert 3.5", "expert", 3, 5, 100, 1600, true, 2},
@@ -310,129 +300,6 @@ void TestControlCommands::an_invitation_is_made_when_it_is_asked_for() {
   QVERIFY(with_vote->may_vote && with_vote->no_vote.empty());
   QCOMPARE(with_vote->link, std::string("neuroshard:join?to=AA-vote4"));
   QVERIFY2((node.invited == std::vector<bool>{false, false, true, true}), "one for each question");
-}
-
-void TestControlCommands::rounds_arrive_as_they_were_told() {
-  testing::FakeNode& node = fixture_->node;
-  node.rounds.taking_part = true;
-  node::RoundEntry round;
-  round.round = 7;
-  round.seconds = 12.5;
-  round.step = 140;
-  round.too_few_to_vote = true;
-  round.members = 3;
-  round.contributors = 2;
-  round.who = {{std::string(64, 'a'), true, true, 20, 400, 0.5, ""},
-               {std::string(64, 'b'), false, false, 0, 0, std::nullopt, "late"}};
-  node.rounds.rounds = {round};
-  node::TrainingNodeEntry one;
-  one.id = std::string(64, 'a');
-  one.agrees = false;
-  one.loss = 3.5;
-  one.shard = 0;
-  node.rounds.nodes = {one, {}};
-  node.rounds.losses = {{6, 3.75}, {7, 3.5}};
-  node.rounds.refused = {{"from another anchor", 3}};
-  const auto told = answer<node::RoundsReport>([&](auto reply) { return remote_->query_rounds(reply); });
-  QVERIFY2(told.ok(), told.ok() ? "" : told.error().describe().c_str());
-  QVERIFY(told->taking_part);
-  QCOMPARE(told->rounds.at(0).who.at(1).note, std::string("late"));
-  QCOMPARE(*told->rounds.at(0).who.at(0).share, 0.5);
-  QCOMPARE(told->rounds.at(0).step, std::uint64_t{140});
-  QVERIFY(!told->rounds.at(0).who.at(1).share && told->rounds.at(0).too_few_to_vote);
-  QVERIFY(!*told->nodes.at(0).agrees && *told->nodes.at(0).shard == 0);
-  QVERIFY(!told->nodes.at(1).agrees && !told->nodes.at(1).loss && !told->nodes.at(1).shard);
-  QCOMPARE(told->losses.at(1).loss, 3.5);
-  QCOMPARE(told->refused.at(0).count, std::uint64_t{3});
-  // The longest answer is one.
-  round.who.assign(node::max_round_members_shown,
-                   {std::string(64, 'c'), false, true, 500, 1, 1, std::string(80, 'n')});
-  node.rounds.rounds.assign(node::max_round_entries + 5, round);
-  node.rounds.nodes.assign(node::max_training_nodes, one);
-  const auto most = answer<node::RoundsReport>([&](auto reply) { return remote_->query_rounds(reply); });
-  QVERIFY2(most.ok(), most.ok() ? "" : most.error().describe().c_str());
-  QCOMPARE(most->rounds.size(), node::max_round_entries);
-  // The short one is in the snapshot, with what is not known.
-  node.publish([](node::Snapshot& next) {
-    next.rounds.taking_part = true;
-    next.rounds.global.reports = 4;
-    next.rounds.global.hash_agreement = 0.75;
-    next.rounds.global.loss_trend = "improving";
-    node::ChainView& chain = next.rounds.chain;
-    chain.genesis = std::string(64, 'g');
-    chain.height = 77;
-    chain.block_age = 2.5;
-    chain.stalled = true;
-    chain.missing.assign(node::max_missing + 3, std::string(64, 'm'));
-    chain.missing_count = node::max_missing + 3;
-    chain.standing = "candidate";
-    chain.contributions_needed = 8;
-    chain.needs_voucher = true;
-    chain.outlook = "needs_a_person";
-    chain.others = {{std::string(64, 'o'), 2}};
-    node::PartView& part = next.rounds.part.emplace();
-    part.number = 2;
-    part.path = {{std::string(64, '1'), 12.5, 30.25}, {std::string(64, '2'), std::nullopt, std::nullopt}};
-    part.path.resize(node::max_path + 3);
-    part.found_right = 20;
-    part.found_wrong = 1;
-    part.withheld = 2;
-    part.checkers = {3, 0};
-    part.follows_plan = true;
-    part.moves_to = 1;
-    part.reason = node::PartReason::OneWallet;
-    node::bound(next);
-    next.peers = {true, 5, 1000.0, std::nullopt};
-  });
-  QVERIFY(until([&] { return remote_->snapshot()->peers.connected == 5; }));
-  const auto view = remote_->snapshot();
-  QCOMPARE(*view->rounds.global.hash_agreement, 0.75);
-  QVERIFY(!view->rounds.global.loss && !view->rounds.seconds_left);
-  QCOMPARE(view->rounds.global.loss_trend, std::string("improving"));
-  const node::ChainView& chain = view->rounds.chain;
-  QCOMPARE(chain.genesis, std::string(64, 'g'));
-  QCOMPARE(chain.height, std::uint64_t{77});
-  QCOMPARE(chain.block_age, 2.5);
-  QVERIFY(chain.stalled && !chain.block_due && chain.needs_voucher);
-  QCOMPARE(chain.missing.size(), node::max_missing);
-  QCOMPARE(chain.missing_count, static_cast<std::uint32_t>(node::max_missing + 3));
-  QCOMPARE(chain.standing, std::string("candidate"));
-  QCOMPARE(chain.contributions_needed, 8u);
-  QCOMPARE(chain.outlook, std::string("needs_a_person"));
-  QCOMPARE(chain.others.at(0).peers, 2u);
-  const std::vector<node::HopView>& path = view->rounds.part->path;
-  QCOMPARE(path.size(), node::max_path);
-  const node::PartView& part = *view->rounds.part;
-  QVERIFY(part.found_right == 20 && part.found_wrong == 1 && part.withheld == 2);
-  QVERIFY((part.checkers == std::vector<std::uint32_t>{3, 0}));
-  QVERIFY(part.follows_plan && part.moves_to == 1 && part.reason == node::PartReason::OneWallet);
-  QCOMPARE(path[0].node, std::string(64, '1'));
-  QCOMPARE(*path[0].computing_ms, 12.5);
-  QCOMPARE(*path[0].between_ms, 30.25);
-  QCOMPARE(path[1].node, std::string(64, '2'));
-  QVERIFY(!path[1].computing_ms && !path[1].between_ms);
-  // A person's decision arrives whole.
-  const auto decided = answer<node::ContinuationReply>([&](auto reply) {
-    return remote_->decisions().continue_network({{std::string(64, 'm')}, {}}, reply);
-  });
-  QVERIFY2(decided.ok(), decided.ok() ? "" : decided.error().describe().c_str());
-  QCOMPARE(decided->without, std::vector<std::string>{std::string(64, 'm')});
-  QCOMPARE(node.decided.continuations.at(0).without, decided->without);
-  // So does what a wallet has signed, and what it is to sign.
-  node.decided.revoked = {std::string(64, 'n'), std::string(64, 'e'), {0, 200, 7}, 41, 42};
-  const node::RevocationRequest asked{"1a2b3c4d", std::string(64, 'w'), {0, 255, 9}};
-  const auto revoked = answer<node::RevocationReply>(
-      [&](auto reply) { return remote_->decisions().revoke_node(asked, reply); });
-  QVERIFY2(revoked.ok(), revoked.ok() ? "" : revoked.error().describe().c_str());
-  QCOMPARE(revoked->node, node.decided.revoked.node);
-  QCOMPARE(revoked->network, node.decided.revoked.network);
-  QCOMPARE(revoked->statement, node.decided.revoked.statement);
-  QCOMPARE(revoked->height, std::uint64_t{41});
-  QCOMPARE(revoked->revoked_at, std::uint64_t{42});
-  QCOMPARE(node.decided.revocations.at(0).node, asked.node);
-  QCOMPARE(node.decided.revocations.at(0).wallet, asked.wallet);
-  QCOMPARE(node.decided.revocations.at(0).statement, asked.statement);
-  QVERIFY(view->peers.bytes_in_per_second && !view->peers.bytes_out_per_second);
 }
 
 void TestControlCommands::a_flood_of_commands_is_refused_with_its_reason() {

@@ -6,12 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/command.h"
+#include "app/node/commands/plan/boundary_bytes.h"
 #include "app/node/commands/plan/plan_input.h"
-#include "app/node/commands/plan/plan_rules.h"
 #include "core/compute/slot.h"
 #include "core/config/network_profile.h"
 #include "core/plan/architecture.h"
 #include "core/plan/placeable.h"
+#include "core/runtime/growth_rules.h"
 
 namespace neuroshard::app {
 namespace {
@@ -256,7 +257,8 @@ Expected<void> run_plan(const PlanFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(
       const config::NetworkProfile profile,
       config::load_network_profile(context.files, context.profile.empty() ? "mainnet" : context.profile));
-  const plan::GrowthRules rules = plan_rules(profile.consensus, flags.precision);
+  const plan::GrowthRules rules = runtime::growth_rules(
+      profile.consensus, flags.precision == "bf16" ? compute::Precision::Bf16 : compute::Precision::Fp32);
   NS_RETURN_IF_ERROR(plan::validate(rules));
   NS_ASSIGN_OR_RETURN(const plan::Chain smallest,
                       plan::Chain::of_shape(rules, rules.minimum, boundary_bytes(flags.wire, rules.minimum)));

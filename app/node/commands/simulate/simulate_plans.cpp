@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/node/commands/plan/plan_rules.h"
+#include "app/node/commands/plan/boundary_bytes.h"
+#include "core/runtime/growth_rules.h"
 
 namespace neuroshard::app {
 namespace {
@@ -113,7 +114,7 @@ Expected<void> simulate_plans(sim::PlanScenarioOptions options, CommandContext& 
   NS_ASSIGN_OR_RETURN(
       const config::NetworkProfile profile,
       config::load_network_profile(context.files, context.profile.empty() ? "mainnet" : context.profile));
-  options.rules = plan_rules(profile.consensus, "fp32");
+  options.rules = runtime::growth_rules(profile.consensus);
   NS_RETURN_IF_ERROR(plan::validate(options.rules));
   options.boundary_bytes = [](const compute::ModelShape& shape) { return boundary_bytes("int8", shape); };
   options.stop = context.stop;

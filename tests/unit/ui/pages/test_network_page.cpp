@@ -11,6 +11,7 @@
 #include "ui/pages/invite_dialog.h"
 #include "ui/pages/network_page.h"
 #include "ui/widgets/empty_state.h"
+#include "ui/widgets/gauge.h"
 #include "ui/widgets/plot_panel.h"
 #include "ui/widgets/plot_widget.h"
 #include "ui/widgets/qr_code.h"
@@ -38,6 +39,7 @@ class TestNetworkPage : public QObject {
   void a_wallet_without_a_vote_gives_none();
   void nobody_to_begin_with_is_said();
   void a_failure_is_told_and_goes_away();
+  void the_memory_of_the_network_is_shown();
   void pictures();
 
  private:
@@ -123,6 +125,47 @@ void TestNetworkPage::shows_what_the_core_knows() {
   fixture_->node->network.reach = "mapped";
   QTRY_COMPARE_WITH_TIMEOUT(text("network_reach"),
                             QStringLiteral("Others can reach this node, through the router"), 15'000);
+}
+
+void TestNetworkPage::the_memory_of_the_network_is_shown() {
+  fixture_->show<NetworkPage>();
+  fixture_->publish([](node::Snapshot& next) { next.rounds.taking_part = true; });
+  QTRY_VERIFY(fixture_->page->findChild<QWidget*>(QStringLiteral("capacity_card")) != nullptr);
+  const auto* card = fixture_->page->findChild<QWidget*>(QStringLiteral("capacity_card"));
+  QVERIFY(!card->isVisible());
+  node::NetworkMemoryView memory{6,
+                                 5,
+                                 48'000'000'000,
+                                 2'000'000'000,
+                                 "Micro",
+                                 "Small",
+                                 100'000'000'000,
+                                 1'200'000'000,
+                                 4,
+                                 {{8, 640, 61'000'000, 2'500'000'000, 3, 5}}};
+  const auto show = [&] {
+    fixture_->publish([&memory](node::Snapshot& next) { next.rounds.memory = memory; });
+  };
+  show();
+  QTRY_VERIFY(card->isVisible());
+  QTRY_COMPARE(
+      text("capacity_larger"),
+      QString::fromUtf8("The next larger model has 8 layers of width 640, which are 61.0\u00a0M parameters. "
+                        "Each member would need 2.33\u00a0GiB. So far 3 of 6 members offer that, and 5 would "
+                        "have to. This computer offers 477\u00a0MiB less."));
+  const auto facts = card->findChildren<Fact*>();
+  QStringList values;
+  for (const Fact* fact : facts) values << fact->value();
+  QCOMPARE(values, (QStringList{QString::fromUtf8("44.7\u00a0GiB"), QStringLiteral("Micro"),
+                                QString::fromUtf8("1.86\u00a0GiB"), QString::fromUtf8("1.12\u00a0GiB")}));
+  memory.larger->with_room = 5;
+  memory.own_bytes = 2'500'000'000;
+  show();
+  QTRY_VERIFY(text("capacity_larger")
+                  .endsWith(QStringLiteral("Enough members offer that: 5 of 6. This computer does.")));
+  memory.larger.reset();
+  show();
+  QTRY_COMPARE(text("capacity_larger"), QStringLiteral("The network's profile has no larger model."));
 }
 
 void TestNetworkPage::a_test_can_be_asked_for() {

@@ -1,0 +1,43 @@
+// Which models the members of a network have the memory for, where each of them holds the whole model or one of the parts that the
+// profile fixes (docs/protocol/placement.md, "Memory of a network").
+//
+// Pure functions: nodes with the same facts find the same. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/plan/architecture.h"
+
+namespace neuroshard::plan {
+
+// So many percent of the members have to have the memory for a larger model.
+inline constexpr std::uint32_t members_with_room_percent = 75;
+
+struct ModelSize {
+  compute::ModelShape shape;
+  std::uint64_t member_bytes = 0;  // that a member needs for the largest part, the program included
+};
+// The minimum of the rules first, then shapes of their ladder, each the smallest with enough parameters more for an upgrade
+// from the one before. rules: valid; batch_tokens: those that a member has in memory at once. 1 ≤ parts ≤ layers.
+std::vector<ModelSize> model_sizes(const GrowthRules& rules, std::uint32_t parts);
+
+struct LargerModel {
+  ModelSize size;
+  std::size_t with_room = 0;   // members
+  std::size_t needs_room = 0;  // so many of them
+};
+
+struct NetworkMemory {
+  std::uint64_t offered_bytes = 0;  // by all members
+  Tier tier = Tier::Nano;           // of that
+  std::size_t known = 0;            // members that say what they offer
+  std::size_t with_room = 0;        // for the present model
+  std::optional<LargerModel> larger;
+};
+// sizes: of model_sizes(). present: index of the one that the network trains. offered: bytes by member; 0: not said.
+NetworkMemory network_memory(const std::vector<ModelSize>& sizes, std::size_t present,
+                             const std::vector<std::uint64_t>& offered);
+
+}  // namespace neuroshard::plan

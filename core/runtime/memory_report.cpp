@@ -1,0 +1,62 @@
+#include "core/runtime/memory_report.h"
+
+#include <algorithm>
+
+#include "core/config/model_part.h"
+#include "core/runtime/growth_rules.h"
+#include "core/runtime/standing.h"
+
+namespace neuroshard::runtime {
+namespace {
+
+// With the least activations: a member holds as few sequences at once as its memory asks for.
+plan::GrowthRules rules_of(const config::ConsensusPart& consensus, bool in_parts) {
+  plan::GrowthRules rules = growth_rules(consensus);
+  rules.batch_tokens = consensus.sequence * (in_parts ? config::pipeline_sequences(consensus) : 1);
+  return rules;
+}
+
+node::NetworkMemoryView::Larger view_of(const plan::LargerModel& larger) {
+  const compute::ModelShape& shape = larger.size.shape;
+  return {shape.layers,
+          shape.hidden,
+          compute::model_parameter_count(shape),
+          larger.size.member_bytes,
+          static_cast<std::uint32_t>(larger.with_room),
+          static_cast<std::uint32_t>(larger.needs_room)};
+}
+
+}  // namespace
+
+MemoryReport::MemoryReport(const config::ConsensusPart& consensus) {
+  const std::size_t parts = config::model_parts(consensus).size();
+  plan::GrowthRules rules = rules_of(consensus, parts > 0);
+  if (!plan::validate(rules).ok()) rules.grows = false;  // a shape that no larger one continues
+  sizes_ = plan::model_sizes(rules, static_cast<std::uint32_t>(std::max<std::size_t>(parts, 1)));
+}
+
+node::NetworkMemoryView MemoryReport::view(const chain::Registry& registry, const net::NodeId& self) const {
+  node::NetworkMemoryView view;
+  std::vector<std::uint64_t> offered;
+  for (const std::uint32_t position : registry.active()) {
+    const chain::MemberRecord& member = registry.members()[position];
+    if (is_trusted(registry, member)) offered.push_back(member.memory_tiers * plan::memory_tier_bytes);
+  }
+  if (const chain::MemberRecord* own = registry.find(self))
+    view.own_bytes = own->memory_tiers * plan::memory_tier_bytes;
+  const plan::NetworkMemory memory = plan::network_memory(sizes_, 0, offered);
+  view.members = static_cast<std::uint32_t>(offered.size());
+  view.known = static_cast<std::uint32_t>(memory.known);
+  view.offered_bytes = memory.offered_bytes;
+  view.tier = to_string(memory.tier);
+  if (const auto next = plan::next_tier_bytes(memory.tier)) {
+    view.next_tier = to_string(plan::tier_of(*next));
+    view.next_tier_bytes = *next;
+  }
+  view.member_bytes = sizes_.front().member_bytes;
+  view.with_room = static_cast<std::uint32_t>(memory.with_room);
+  if (memory.larger) view.larger = view_of(*memory.larger);
+  return view;
+}
+
+}  // namespace neuroshard::runtime

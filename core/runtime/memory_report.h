@@ -1,0 +1,28 @@
+// The memory that a network's members offer, for people: from the registry, which has their offers, and the profile, which has
+// the rules of the model's shape.
+//
+// Threads: one.
+#pragma once
+
+#include <vector>
+
+#include "core/chain/registry.h"
+#include "core/config/network_profile.h"
+#include "core/net/node_id.h"
+#include "core/node/snapshot.h"
+#include "core/plan/network_memory.h"
+
+namespace neuroshard::runtime {
+
+class MemoryReport {
+ public:
+  explicit MemoryReport(const config::ConsensusPart& consensus);
+
+  // Of members that are active and whose wallet votes or was vouched for.
+  node::NetworkMemoryView view(const chain::Registry& registry, const net::NodeId& self) const;
+
+ private:
+  std::vector<plan::ModelSize> sizes_;
+};
+
+}  // namespace neuroshard::runtime

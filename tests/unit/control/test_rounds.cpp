@@ -1,0 +1,206 @@
+// Rounds, for people and their decisions about them, over real loopback gRPC.
+#include <QtTest>
+
+#include "tests/support/test_main.h"
+#include "tests/unit/control/control_fixture.h"
+
+using namespace neuroshard;        // NOLINT
+using namespace neuroshard::test;  // NOLINT
+
+class TestControlRounds : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void init() {
+    fixture_ = std::make_unique<ControlFixture>();
+    QVERIFY(fixture_->start().ok());
+    remote_ = fixture_->connect();
+    QVERIFY(remote_ != nullptr);
+  }
+  void cleanup() {
+    remote_.reset();
+    fixture_.reset();
+  }
+  void the_report_arrives_as_it_was_told();
+  void the_snapshot_says_where_the_chain_stands();
+  void the_part_of_the_model_arrives();
+  void the_memory_of_the_network_arrives();
+  void decisions_arrive_whole();
+
+ private:
+  // The snapshot after this change, as another program sees it.
+  template <class Change>
+  std::shared_ptr<const node::Snapshot> seen_after(const Change& change) {
+    fixture_->node.publish([&change](node::Snapshot& next) {
+      change(next);
+      node::bound(next);
+      next.training.step = 9;
+    });
+    return until([this] { return remote_->snapshot()->training.step == 9; }) ? remote_->snapshot() : nullptr;
+  }
+
+  std::unique_ptr<ControlFixture> fixture_;
+  std::unique_ptr<control::RemoteNode> remote_;
+};
+
+void TestControlRounds::the_report_arrives_as_it_was_told() {
+  testing::FakeNode& node = fixture_->node;
+  node.rounds.taking_part = true;
+  node::RoundEntry round;
+  round.round = 7;
+  round.seconds = 12.5;
+  round.step = 140;
+  round.too_few_to_vote = true;
+  round.members = 3;
+  round.contributors = 2;
+  round.who = {{std::string(64, 'a'), true, true, 20, 400, 0.5, ""},
+               {std::string(64, 'b'), false, false, 0, 0, std::nullopt, "late"}};
+  node.rounds.rounds = {round};
+  node::TrainingNodeEntry one;
+  one.id = std::string(64, 'a');
+  one.agrees = false;
+  one.loss = 3.5;
+  one.shard = 0;
+  node.rounds.nodes = {one, {}};
+  node.rounds.losses = {{6, 3.75}, {7, 3.5}};
+  node.rounds.refused = {{"from another anchor", 3}};
+  const auto told = answer<node::RoundsReport>([&](auto reply) { return remote_->query_rounds(reply); });
+  QVERIFY2(told.ok(), told.ok() ? "" : told.error().describe().c_str());
+  QVERIFY(told->taking_part);
+  QCOMPARE(told->rounds.at(0).who.at(1).note, std::string("late"));
+  QCOMPARE(*told->rounds.at(0).who.at(0).share, 0.5);
+  QCOMPARE(told->rounds.at(0).step, std::uint64_t{140});
+  QVERIFY(!told->rounds.at(0).who.at(1).share && told->rounds.at(0).too_few_to_vote);
+  QVERIFY(!*told->nodes.at(0).agrees && *told->nodes.at(0).shard == 0);
+  QVERIFY(!told->nodes.at(1).agrees && !told->nodes.at(1).loss && !told->nodes.at(1).shard);
+  QCOMPARE(told->losses.at(1).loss, 3.5);
+  QCOMPARE(told->refused.at(0).count, std::uint64_t{3});
+  // The longest answer is one.
+  round.who.assign(node::max_round_members_shown,
+                   {std::string(64, 'c'), false, true, 500, 1, 1, std::string(80, 'n')});
+  node.rounds.rounds.assign(node::max_round_entries + 5, round);
+  node.rounds.nodes.assign(node::max_training_nodes, one);
+  const auto most = answer<node::RoundsReport>([&](auto reply) { return remote_->query_rounds(reply); });
+  QVERIFY2(most.ok(), most.ok() ? "" : most.error().describe().c_str());
+  QCOMPARE(most->rounds.size(), node::max_round_entries);
+}
+
+void TestControlRounds::the_snapshot_says_where_the_chain_stands() {
+  const auto view = seen_after([](node::Snapshot& next) {
+    next.rounds.taking_part = true;
+    next.rounds.global.reports = 4;
+    next.rounds.global.hash_agreement = 0.75;
+    next.rounds.global.loss_trend = "improving";
+    node::ChainView& chain = next.rounds.chain;
+    chain.genesis = std::string(64, 'g');
+    chain.height = 77;
+    chain.block_age = 2.5;
+    chain.stalled = true;
+    chain.missing.assign(node::max_missing + 3, std::string(64, 'm'));
+    chain.missing_count = node::max_missing + 3;
+    chain.standing = "candidate";
+    chain.contributions_needed = 8;
+    chain.needs_voucher = true;
+    chain.outlook = "needs_a_person";
+    chain.others = {{std::string(64, 'o'), 2}};
+    next.peers = {true, 5, 1000.0, std::nullopt};
+  });
+  QVERIFY(view != nullptr);
+  QCOMPARE(*view->rounds.global.hash_agreement, 0.75);
+  QVERIFY(!view->rounds.global.loss && !view->rounds.seconds_left);
+  QCOMPARE(view->rounds.global.loss_trend, std::string("improving"));
+  const node::ChainView& chain = view->rounds.chain;
+  QCOMPARE(chain.genesis, std::string(64, 'g'));
+  QCOMPARE(chain.height, std::uint64_t{77});
+  QCOMPARE(chain.block_age, 2.5);
+  QVERIFY(chain.stalled && !chain.block_due && chain.needs_voucher);
+  QCOMPARE(chain.missing.size(), node::max_missing);
+  QCOMPARE(chain.missing_count, static_cast<std::uint32_t>(node::max_missing + 3));
+  QCOMPARE(chain.standing, std::string("candidate"));
+  QCOMPARE(chain.contributions_needed, 8u);
+  QCOMPARE(chain.outlook, std::string("needs_a_person"));
+  QCOMPARE(chain.others.at(0).peers, 2u);
+  QCOMPARE(view->peers.connected, 5u);
+  QVERIFY(view->peers.bytes_in_per_second && !view->peers.bytes_out_per_second);
+}
+
+void TestControlRounds::the_part_of_the_model_arrives() {
+  const auto view = seen_after([](node::Snapshot& next) {
+    node::PartView& part = next.rounds.part.emplace();
+    part.number = 2;
+    part.path = {{std::string(64, '1'), 12.5, 30.25}, {std::string(64, '2'), std::nullopt, std::nullopt}};
+    part.path.resize(node::max_path + 3);
+    part.found_right = 20;
+    part.found_wrong = 1;
+    part.withheld = 2;
+    part.checkers = {3, 0};
+    part.follows_plan = true;
+    part.moves_to = 1;
+    part.reason = node::PartReason::OneWallet;
+  });
+  QVERIFY(view != nullptr && view->rounds.part);
+  const std::vector<node::HopView>& path = view->rounds.part->path;
+  QCOMPARE(path.size(), node::max_path);
+  const node::PartView& part = *view->rounds.part;
+  QVERIFY(part.found_right == 20 && part.found_wrong == 1 && part.withheld == 2);
+  QVERIFY((part.checkers == std::vector<std::uint32_t>{3, 0}));
+  QVERIFY(part.follows_plan && part.moves_to == 1 && part.reason == node::PartReason::OneWallet);
+  QCOMPARE(path[0].node, std::string(64, '1'));
+  QCOMPARE(*path[0].computing_ms, 12.5);
+  QCOMPARE(*path[0].between_ms, 30.25);
+  QCOMPARE(path[1].node, std::string(64, '2'));
+  QVERIFY(!path[1].computing_ms && !path[1].between_ms);
+}
+
+void TestControlRounds::the_memory_of_the_network_arrives() {
+  const auto view = seen_after([](node::Snapshot& next) {
+    next.rounds.memory = node::NetworkMemoryView{6,
+                                                 5,
+                                                 48'000'000'000,
+                                                 3'500'000'000,
+                                                 "Micro",
+                                                 "Small",
+                                                 100'000'000'000,
+                                                 1'200'000'000,
+                                                 4,
+                                                 {{8, 640, 61'000'000, 2'500'000'000, 3, 5}}};
+  });
+  QVERIFY(view != nullptr && view->rounds.memory);
+  const node::NetworkMemoryView& memory = *view->rounds.memory;
+  QVERIFY(memory.members == 6 && memory.known == 5 && memory.with_room == 4);
+  QCOMPARE(memory.offered_bytes, std::uint64_t{48'000'000'000});
+  QCOMPARE(memory.own_bytes, std::uint64_t{3'500'000'000});
+  QVERIFY(memory.tier == "Micro" && memory.next_tier == "Small");
+  QCOMPARE(memory.next_tier_bytes, std::uint64_t{100'000'000'000});
+  QCOMPARE(memory.member_bytes, std::uint64_t{1'200'000'000});
+  QVERIFY(memory.larger && memory.larger->layers == 8 && memory.larger->hidden == 640);
+  QCOMPARE(memory.larger->parameters, std::uint64_t{61'000'000});
+  QCOMPARE(memory.larger->member_bytes, std::uint64_t{2'500'000'000});
+  QVERIFY(memory.larger->with_room == 3 && memory.larger->needs_room == 5);
+}
+
+void TestControlRounds::decisions_arrive_whole() {
+  testing::FakeNode& node = fixture_->node;
+  const auto decided = answer<node::ContinuationReply>([&](auto reply) {
+    return remote_->decisions().continue_network({{std::string(64, 'm')}, {}}, reply);
+  });
+  QVERIFY2(decided.ok(), decided.ok() ? "" : decided.error().describe().c_str());
+  QCOMPARE(decided->without, std::vector<std::string>{std::string(64, 'm')});
+  QCOMPARE(node.decided.continuations.at(0).without, decided->without);
+  // So does what a wallet has signed, and what it is to sign.
+  node.decided.revoked = {std::string(64, 'n'), std::string(64, 'e'), {0, 200, 7}, 41, 42};
+  const node::RevocationRequest asked{"1a2b3c4d", std::string(64, 'w'), {0, 255, 9}};
+  const auto revoked = answer<node::RevocationReply>(
+      [&](auto reply) { return remote_->decisions().revoke_node(asked, reply); });
+  QVERIFY2(revoked.ok(), revoked.ok() ? "" : revoked.error().describe().c_str());
+  QCOMPARE(revoked->node, node.decided.revoked.node);
+  QCOMPARE(revoked->network, node.decided.revoked.network);
+  QCOMPARE(revoked->statement, node.decided.revoked.statement);
+  QCOMPARE(revoked->height, std::uint64_t{41});
+  QCOMPARE(revoked->revoked_at, std::uint64_t{42});
+  QCOMPARE(node.decided.revocations.at(0).node, asked.node);
+  QCOMPARE(node.decided.revocations.at(0).wallet, asked.wallet);
+  QCOMPARE(node.decided.revocations.at(0).statement, asked.statement);
+}
+
+NS_TEST(TestControlRounds)
+#include "test_rounds.moc"

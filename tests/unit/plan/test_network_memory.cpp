@@ -1,0 +1,98 @@
+// Models that the members' memory is enough for.
+#include <QtTest>
+
+#include "core/compute/growth.h"
+#include "core/compute/stage_range.h"
+#include "core/plan/network_memory.h"
+#include "tests/support/test_main.h"
+
+using namespace neuroshard;
+using namespace neuroshard::plan;
+
+namespace {
+
+constexpr std::uint64_t gb = 1'000'000'000;
+
+GrowthRules small_rules() {
+  GrowthRules rules;
+  rules.minimum.layers = 6;
+  rules.minimum.hidden = 256;
+  rules.minimum.heads = 4;
+  rules.minimum.kv_heads = 1;
+  rules.minimum.head_dim = 64;
+  rules.minimum.ffn = 1024;
+  rules.minimum.experts = 4;
+  rules.minimum.vocab = 1024;
+  rules.minimum.sequence = 128;
+  rules.batch_tokens = rules.minimum.sequence;
+  return rules;
+}
+
+bool same(const compute::ModelShape& a, const compute::ModelShape& b) {
+  return a.layers == b.layers && a.hidden == b.hidden;
+}
+
+}  // namespace
+
+class TestPlanNetworkMemory : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void each_size_can_grow_to_the_next() {
+    for (const std::uint32_t parts : {1u, 3u, 6u}) {
+      const std::vector<ModelSize> sizes = model_sizes(small_rules(), parts);
+      QVERIFY(sizes.size() > 5);
+      QVERIFY(same(sizes.front().shape, small_rules().minimum));
+      for (std::size_t i = 1; i < sizes.size(); ++i) {
+        QVERIFY(compute::check_growth(sizes[i - 1].shape, sizes[i].shape).ok());
+        QVERIFY(10 * compute::model_parameter_count(sizes[i].shape) >=
+                13 * compute::model_parameter_count(sizes[i - 1].shape));
+        QVERIFY(sizes[i].member_bytes > sizes[i - 1].member_bytes);
+      }
+    }
+  }
+
+  // Against the whole model's bytes, which other tests compare with real nodes.
+  void a_member_needs_its_part() {
+    const GrowthRules rules = small_rules();
+    const auto whole = model_sizes(rules, 1), thirds = model_sizes(rules, 3);
+    QCOMPARE(whole.size(), thirds.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      QVERIFY(same(whole[i].shape, thirds[i].shape));
+      QCOMPARE(whole[i].member_bytes, program_bytes + training_bytes(rules, whole[i].shape));
+      const std::uint64_t part = thirds[i].member_bytes - program_bytes;
+      QVERIFY(3 * part >= compute::estimate_memory(whole[i].shape, rules.precision, true).total());
+      QVERIFY(part < training_bytes(rules, whole[i].shape));
+    }
+  }
+
+  void a_model_of_fixed_size_has_no_larger_one() {
+    GrowthRules rules = small_rules();
+    rules.grows = false;
+    const auto sizes = model_sizes(rules, 1);
+    QCOMPARE(sizes.size(), std::size_t{1});
+    QVERIFY(!network_memory(sizes, 0, {64 * gb, 64 * gb}).larger);
+  }
+
+  void it_counts_members_with_room() {
+    const auto sizes = model_sizes(small_rules(), 3);
+    const std::uint64_t now = sizes[1].member_bytes, next = sizes[2].member_bytes;
+    const NetworkMemory memory = network_memory(sizes, 1, {next, next - 1, now, now - 1, 0});
+    QCOMPARE(memory.offered_bytes, 2 * next + 2 * now - 2);
+    QCOMPARE(memory.known, std::size_t{4});
+    QCOMPARE(memory.with_room, std::size_t{3});
+    QVERIFY(memory.larger && same(memory.larger->size.shape, sizes[2].shape));
+    QCOMPARE(memory.larger->with_room, std::size_t{1});
+    QCOMPARE(memory.larger->needs_room, std::size_t{4});  // three quarters of five
+    QCOMPARE(network_memory(sizes, 1, {0, 0, 0, 0}).larger->needs_room, std::size_t{3});
+    QVERIFY(!network_memory(sizes, sizes.size() - 1, {now}).larger);
+  }
+
+  void the_tier_is_of_all_memory() {
+    const auto sizes = model_sizes(small_rules(), 1);
+    QVERIFY(network_memory(sizes, 0, {20 * gb, 19 * gb}).tier == Tier::Nano);
+    QVERIFY(network_memory(sizes, 0, {20 * gb, 20 * gb}).tier == Tier::Micro);
+  }
+};
+
+NS_TEST(TestPlanNetworkMemory)
+#include "test_network_memory.moc"

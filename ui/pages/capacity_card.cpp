@@ -1,0 +1,53 @@
+#include "ui/pages/capacity_card.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QVBoxLayout>
+#include <utility>
+
+#include "ui/text/capacity_text.h"
+#include "ui/text/format.h"
+#include "ui/widgets/gauge.h"
+
+namespace neuroshard::ui {
+
+CapacityCard::CapacityCard(const Theme& theme, QWidget* parent) : Card(tr("Memory of the network"), parent) {
+  setObjectName(QStringLiteral("capacity_card"));
+  set_caption(tr("what the members offer for the model"));
+  offered_ = new Fact(theme, tr("All members"), this);
+  tier_ = new Fact(theme, tr("Tier"), this);
+  own_ = new Fact(theme, tr("This computer"), this);
+  needed_ = new Fact(theme, tr("Needed by each"), this);
+  for (const auto& [first, second] : {std::pair{offered_, tier_}, std::pair{own_, needed_}}) {
+    auto* row = new QHBoxLayout;
+    row->addWidget(first, 1);
+    row->addWidget(second, 1);
+    body()->addLayout(row);
+  }
+  larger_ = make_paragraph({}, "", this);
+  larger_->setObjectName(QStringLiteral("capacity_larger"));
+  body()->addWidget(larger_);
+  body()->addWidget(
+      make_paragraph(tr("A network does not change to a larger model by itself yet."), "caption", this));
+  body()->addStretch(1);
+  hide();
+}
+
+void CapacityCard::show_rounds(const node::RoundsView& rounds) {
+  setVisible(rounds.taking_part && rounds.memory);
+  if (!rounds.memory) return;
+  const node::NetworkMemoryView& memory = *rounds.memory;
+  const QString members = Format::integer(memory.members);
+  offered_->set(memory.known > 0 ? Format::bytes(memory.offered_bytes) : Format::dash(),
+                memory.known == memory.members
+                    ? tr("members: %1").arg(members)
+                    : tr("%1 of %2 members say it").arg(Format::integer(memory.known), members));
+  tier_->set(CapacityWords::tier(memory), CapacityWords::next_tier(memory));
+  own_->set(memory.own_bytes > 0 ? Format::bytes(memory.own_bytes) : Format::dash(),
+            tr("from the memory limit in the settings"));
+  needed_->set(Format::bytes(memory.member_bytes),
+               tr("%1 of %2 members offer that").arg(Format::integer(memory.with_room), members));
+  larger_->setText(CapacityWords::larger(memory));
+}
+
+}  // namespace neuroshard::ui

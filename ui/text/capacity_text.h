@@ -1,0 +1,21 @@
+// The memory that a network's members offer, and the models that it is enough for, in words.
+#pragma once
+
+#include <QCoreApplication>
+#include <QString>
+
+#include "core/node/snapshot.h"
+
+namespace neuroshard::ui {
+
+class CapacityWords {
+  Q_DECLARE_TR_FUNCTIONS(neuroshard::ui::CapacityWords)
+ public:
+  // "Nano", and "Micro from 37.3 GiB".
+  static QString tier(const node::NetworkMemoryView& memory);
+  static QString next_tier(const node::NetworkMemoryView& memory);
+  // The next larger model, how many members have room for it, and whether this computer has.
+  static QString larger(const node::NetworkMemoryView& memory);
+};
+
+}  // namespace neuroshard::ui
