@@ -113,6 +113,23 @@ std::uint64_t held_experts(const StageSpec& spec) {
   return held;
 }
 
+// Bytes per token that live as long as a micro-batch's activations: the layers', and of the head its input, its
+// statistics, tokens and targets.
+std::uint64_t stage_kept_per_token(const StageSpec& spec, Precision precision) {
+  std::uint64_t bytes = spec.layer_count * kept_per_token(spec.shape, precision);
+  if (spec.head) bytes += (std::uint64_t{spec.shape.hidden} + 4) * float_bytes;
+  return bytes;
+}
+
+// Bytes per token beside those.
+std::uint64_t stage_passing_per_token(const StageSpec& spec, Precision precision) {
+  const std::uint64_t boundary = 2 * std::uint64_t{spec.shape.hidden} * float_bytes;
+  std::uint64_t bytes = spec.layer_count > 0 ? scratch_per_token(spec.shape, precision) : 0;
+  if (!spec.embed) bytes += boundary;
+  if (!spec.head) bytes += boundary;
+  return bytes;
+}
+
 StageSpec whole_model(const ModelShape& shape, bool trainable) {
   StageSpec spec;
   spec.shape = shape;
@@ -157,15 +174,7 @@ std::uint64_t estimate_activation_bytes_per_sample(const ModelShape& shape, Prec
 
 std::uint64_t estimate_activation_bytes_per_sample(const StageSpec& spec, Precision precision,
                                                    std::uint32_t sequence) {
-  const ModelShape& shape = spec.shape;
-  const std::uint64_t boundary = 2 * std::uint64_t{shape.hidden} * float_bytes;
-  std::uint64_t bytes = spec.layer_count * kept_per_token(shape, precision);
-  if (spec.layer_count > 0) bytes += scratch_per_token(shape, precision);
-  // The head's input, its statistics, tokens and targets.
-  if (spec.head) bytes += (std::uint64_t{shape.hidden} + 4) * float_bytes;
-  if (!spec.embed) bytes += boundary;
-  if (!spec.head) bytes += boundary;
-  return sequence * bytes;
+  return sequence * (stage_kept_per_token(spec, precision) + stage_passing_per_token(spec, precision));
 }
 
 std::uint64_t estimate_deferred_bytes(const StageSpec& spec, Precision precision, std::uint64_t tokens) {
@@ -181,6 +190,13 @@ std::uint64_t estimate_deferred_bytes(const StageSpec& spec, Precision precision
   const std::uint64_t norms = 2 * std::uint64_t{spec.layer_count} + (spec.head ? 1 : 0);
   return tokens * (activations * activation_bytes(precision) + exact * float_bytes) +
          norms * reduction_blocks * width.hidden * float_bytes;
+}
+
+PipelineEstimate estimate_pipeline_bytes(const StageSpec& spec, Precision precision, std::uint64_t tokens) {
+  const std::uint64_t ids = spec.embed ? sizeof(std::int32_t) : 0;
+  return {tokens * (stage_kept_per_token(spec, precision) + ids),
+          estimate_deferred_bytes(spec, precision, tokens),
+          tokens * stage_passing_per_token(spec, precision)};
 }
 
 std::uint64_t estimate_workspace_bytes(const ModelShape& shape, Precision precision, std::uint32_t sequence,

@@ -37,6 +37,13 @@ std::uint64_t estimate_activation_bytes_per_sample(const StageSpec& spec, Precis
 // During the call they come on top of the micro-batch's activations at most. The head adds the gradient of all logits,
 // the embedding that of its rows.
 std::uint64_t estimate_deferred_bytes(const StageSpec& spec, Precision precision, std::uint64_t tokens);
+// Of a stage of a pipeline, for micro-batches of so many tokens.
+struct PipelineEstimate {
+  std::uint64_t kept = 0;      // of each, from forward() to backward_input()
+  std::uint64_t deferred = 0;  // of each, from then on until backward_weights()
+  std::uint64_t passing = 0;   // of the one that runs, on top: a layer's scratch, the boundary's buffers
+};
+PipelineEstimate estimate_pipeline_bytes(const StageSpec& spec, Precision precision, std::uint64_t tokens);
 // The part that does not grow with the micro-batch: chunks of logits, scratch of the attention.
 std::uint64_t estimate_workspace_bytes(const ModelShape& shape, Precision precision, std::uint32_t sequence,
                                        std::uint32_t threads);

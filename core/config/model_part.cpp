@@ -39,6 +39,16 @@ std::uint32_t planned_part(const DataDirectory& directory, storage::FileEnv& fil
   return number > 0 ? number - 1 : crypto::node_id(directory.node_key().public_key())[0];
 }
 
+// Micro-batches of all drivers. Windows are rounded up, for as many drivers as parts.
+std::uint64_t most_under_way(const ConsensusPart& consensus) {
+  return 3 * model_parts(consensus).size() + 2;
+}
+
+// Of one micro-batch between two parts.
+std::uint64_t payload_bytes(const ConsensusPart& consensus) {
+  return pipeline_sequences(consensus) * consensus.sequence * consensus.hidden * bf16_bytes;
+}
+
 }  // namespace
 
 std::vector<compute::StageRange> model_parts(const ConsensusPart& consensus) {
@@ -81,11 +91,14 @@ std::uint32_t pipeline_window(std::size_t parts, std::size_t members, std::size_
 }
 
 std::uint64_t pipeline_bytes(const ConsensusPart& consensus) {
-  const std::uint64_t parts = model_parts(consensus).size();
-  const std::uint64_t rows =
-      pipeline_sequences(consensus) * consensus.sequence * consensus.hidden * bf16_bytes;
-  // Windows are rounded up, for as many drivers as parts. Both a received payload and the sent one are kept.
-  return 2 * (3 * parts + 2) * rows;
+  // Both a received payload and the sent one are kept.
+  return 2 * most_under_way(consensus) * payload_bytes(consensus);
+}
+
+std::uint64_t part_payload_bytes(const ConsensusPart& consensus, const compute::StageRange& range) {
+  const std::uint64_t under_way = most_under_way(consensus);
+  const std::uint64_t of_step = consensus.batch_tokens / (pipeline_sequences(consensus) * consensus.sequence);
+  return (std::min(under_way, of_step) + (range.embed ? 0 : under_way)) * payload_bytes(consensus);
 }
 
 }  // namespace neuroshard::config

@@ -39,5 +39,9 @@ std::uint32_t pipeline_sequences(const ConsensusPart& consensus);
 std::uint32_t pipeline_window(std::size_t parts, std::size_t members, std::size_t holders);
 // Bytes of micro-batches that a node keeps beside the model, with such windows and bf16 between the parts.
 std::uint64_t pipeline_bytes(const ConsensusPart& consensus);
+// Of those, what the holder of a part has at most: the micro-batches of a step that it passed on, and the results that it
+// keeps for a driver that asks again. The first part answers without rows, and of what waits for its next step it has the
+// tokens only.
+std::uint64_t part_payload_bytes(const ConsensusPart& consensus, const compute::StageRange& range);
 
 }  // namespace neuroshard::config

@@ -8,6 +8,7 @@
 
 #include "core/checkpoint/tensors.h"
 #include "core/compute/slot.h"
+#include "core/pipeline/stage_schedule.h"
 #include "core/platform/process/heap.h"
 #include "core/platform/process/process_memory.h"
 #include "core/storage/file_env.h"
@@ -71,16 +72,27 @@ compute::StageSpec spec_of(const TrainingMemoryRequest& request) {
   return spec;
 }
 
-// Bytes that a stage keeps of so many sequences until they are back. In a pipeline the gradients of weights come later, so the
-// factors of those are kept as well.
-std::uint64_t held_bytes(const TrainingMemoryRequest& request, const compute::StageSpec& spec) {
+// Of one sequence of a whole model, or of one micro-batch of a stage in a pipeline. There, the gradients of weights come later, so
+// the factors of those are kept, and take the place of the activations. Returns how many of them there are at most.
+std::uint32_t add_activations(const TrainingMemoryRequest& request, const compute::StageSpec& spec,
+                              train::MemoryNeeds& needs) {
   const std::uint32_t sequence = request.shape.sequence;
-  const std::uint64_t activations =
-      compute::estimate_activation_bytes_per_sample(spec, request.precision, sequence);
-  if (request.range == compute::whole_range(request.shape)) return activations;
-  const std::uint64_t tokens = std::uint64_t{request.sequences_together} * sequence;
-  return request.sequences_together * activations +
-         compute::estimate_deferred_bytes(spec, request.precision, tokens);
+  const std::uint32_t allowed = std::max(1u, request.max_micro_batch);
+  needs.workspace = compute::estimate_workspace_bytes(spec, request.precision, sequence, request.threads);
+  if (request.range == compute::whole_range(request.shape)) {
+    needs.activation_per_sample =
+        compute::estimate_activation_bytes_per_sample(spec, request.precision, sequence);
+    return std::clamp(request.sequences_per_step, 1u, allowed);
+  }
+  const compute::PipelineEstimate bytes = compute::estimate_pipeline_bytes(
+      spec, request.precision, std::uint64_t{request.sequences_together} * sequence);
+  needs.workspace += bytes.passing;
+  needs.activation_per_sample = bytes.kept;
+  needs.deferred_per_sample = bytes.deferred - std::min(bytes.kept, bytes.deferred);
+  needs.most_deferred = pipeline::default_most_due;
+  const std::uint32_t of_step = std::max(1u, request.sequences_per_step / request.sequences_together);
+  // The head computes both passes in one go: what it holds waits for the weights' gradients.
+  return std::min({allowed, of_step, spec.head ? pipeline::default_most_due : of_step});
 }
 
 }  // namespace
@@ -104,7 +116,6 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   NS_ASSIGN_OR_RETURN(const std::uint64_t limit, limit_in_force(request.user_limit, resident));
   const compute::StageSpec spec = spec_of(request);
   const compute::MemoryEstimate model = compute::estimate_memory(spec, request.precision);
-  const std::uint32_t sequence = request.shape.sequence;
   train::MemoryNeeds needs;
   needs.baseline = round_up(std::max(resident, request.least_resident), baseline_grain);
   needs.parameters = model.parameters + model.packed;
@@ -112,8 +123,7 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   needs.moments = model.moments;
   needs.data = request.data_bytes + request.outer_bytes;
   needs.margin = margin;
-  needs.workspace = compute::estimate_workspace_bytes(spec, request.precision, sequence, request.threads);
-  needs.activation_per_sample = held_bytes(request, spec);
+  const std::uint32_t most = add_activations(request, spec, needs);
   if (request.training) {
     const std::vector<compute::SlotId> slots = compute::slots_of(request.shape, request.range);
     const std::uint64_t copy = checkpoint::Snapshot::bytes_for(request.shape, slots);
@@ -122,14 +132,12 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
         copy <= most_copied_in_memory ? copy + storage::large_file_buffer : no_limit_allows;
     needs.snapshot_slot = write_buffer;
   }
-  const std::uint32_t most =
-      std::clamp(request.sequences_per_step, 1u, std::max(1u, request.max_micro_batch));
   TrainingMemory memory;
   NS_ASSIGN_OR_RETURN(memory.plan, train::plan_memory(needs, limit, most));
   const std::uint64_t outside = needs.baseline + needs.data + needs.margin +
                                 (memory.plan.whole_snapshot ? needs.snapshot_whole : needs.snapshot_slot);
   memory.tensor_bytes = limit - outside;
-  const std::uint64_t activations = memory.plan.micro_batch * needs.activation_per_sample;
+  const std::uint64_t activations = train::activation_bytes(needs, memory.plan.micro_batch);
   memory.spare_bytes = (memory.plan.available - std::min(activations, memory.plan.available)) / 2;
   memory.needs = needs;
   memory.sequences_together = request.sequences_together;
@@ -139,7 +147,7 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
 std::string TrainingMemory::describe() const {
   const std::uint64_t model = needs.parameters + needs.gradients + needs.moments;
   const std::uint64_t copy = plan.whole_snapshot ? needs.snapshot_whole : needs.snapshot_slot;
-  const std::uint64_t step = needs.workspace + plan.micro_batch * needs.activation_per_sample;
+  const std::uint64_t step = needs.workspace + train::activation_bytes(needs, plan.micro_batch);
   return fmt::format(
       "the memory plan expects {} MiB at the peak: program {}, model and optimizer {}, checkpoint {}, text "
       "and "

@@ -25,7 +25,8 @@ struct TrainingMemoryRequest {
   std::uint64_t user_limit = 0;   // the setting; 0 = what the machine has free
   std::uint32_t max_micro_batch = train::default_max_micro_batch;
   std::uint32_t sequences_per_step = 1;
-  // Of a pipeline: so many sequences are a micro-batch, and the plan says how many micro-batches a stage may hold at once.
+  // Of a pipeline: so many sequences are a micro-batch, and the plan says how many micro-batches a stage may hold at once, at
+  // most max_micro_batch and a step's.
   std::uint32_t sequences_together = 1;
   std::uint32_t threads = 1;
   std::uint64_t least_resident = 0;  // before the compute module is loaded: with_module_bytes, else 0

@@ -34,12 +34,16 @@ struct Job {
   friend bool operator==(const Job&, const Job&) = default;
 };
 
+// Where there is memory for so many.
+inline constexpr std::uint32_t default_most_held = 16;
+inline constexpr std::uint32_t default_most_due = 4;
+
 class StageSchedule {
  public:
   struct Limits {  // each at least 1
     std::uint64_t batch_tokens = 0;
-    std::size_t most_held = 16;  // micro-batches whose activations the stage keeps
-    std::size_t most_due = 4;    // of them, those whose weights' gradients wait
+    std::size_t most_held = default_most_held;  // micro-batches whose activations the stage keeps
+    std::size_t most_due = default_most_due;    // of them, those whose weights' gradients wait
   };
   explicit StageSchedule(const Limits& limits);
 

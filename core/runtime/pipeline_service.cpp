@@ -11,7 +11,6 @@ namespace neuroshard::runtime {
 namespace {
 
 constexpr Duration tick_interval = std::chrono::milliseconds(500);
-constexpr std::size_t most_due = 4;  // micro-batches whose weights' gradients wait; among most_held
 constexpr Duration told_again = std::chrono::minutes(1);
 // Sessions are let in by the most that each may keep, which is several times what they do keep.
 constexpr std::uint64_t sessions_reserve = 8, least_session_bytes = 64u << 20;
@@ -95,7 +94,7 @@ void PipelineService::on_ready(const engine::PipelinePart& part) {
   pipeline::StageOptions options;
   options.schedule.batch_tokens = part.batch_tokens;
   options.schedule.most_held = part.most_held;
-  options.schedule.most_due = std::min<std::size_t>(most_due, part.most_held);
+  options.schedule.most_due = std::min<std::size_t>(pipeline::default_most_due, part.most_held);
   options.sessions.of_one_driver = sessions_of_a_driver;
   options.sessions.bytes = std::max(least_session_bytes, sessions_reserve * pipeline_bytes_);
   options.admit = [this](const pipeline::Route& route) { return admit(route); };

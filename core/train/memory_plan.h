@@ -29,6 +29,9 @@ struct MemoryNeeds {
   std::uint64_t margin = 0;          // whatever the caller wants to keep free
   std::uint64_t workspace = 0;       // activations that do not grow with the micro-batch
   std::uint64_t activation_per_sample = 0;  // of one training sequence, forward and backward, > 0
+  // Of a pipeline, a sample is a micro-batch. So many of them may wait for their weights' gradients, each with so much more.
+  std::uint32_t most_deferred = 0;
+  std::uint64_t deferred_per_sample = 0;
 };
 
 struct MemoryPlan {
@@ -45,6 +48,9 @@ struct MemoryPlan {
 // min(max_micro_batch, floor(0.3 · available / per sample)), at least 1.
 std::uint32_t choose_micro_batch(std::uint64_t available, std::uint64_t activation_per_sample,
                                  std::uint32_t max_micro_batch);
+
+// Of so many samples at once.
+std::uint64_t activation_bytes(const MemoryNeeds& needs, std::uint32_t samples);
 
 // The best plan under `limit` bytes: the whole snapshot if it fits beside one sample, else slot by slot.
 // Errors: Exhausted when even one sample does not fit; the message says how many MiB are missing and what to

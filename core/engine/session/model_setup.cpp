@@ -11,6 +11,7 @@
 #include "core/engine/initial_weights.h"
 #include "core/engine/training_data.h"
 #include "core/outer/codec.h"
+#include "core/pipeline/stage_schedule.h"
 #include "core/platform/process/heap.h"
 #include "core/rounds/sync.h"
 
@@ -19,8 +20,6 @@ namespace {
 
 // One shard is fetched ahead at a time.
 constexpr std::size_t fetch_queue = 4;
-// Micro-batches that a stage of a pipeline holds, where there is memory for so many.
-constexpr std::uint32_t most_held = 16;
 
 void put_text(char* target, std::size_t capacity, const std::string& text) {
   const std::size_t length = std::min(text.size(), capacity - 1);
@@ -127,7 +126,7 @@ TrainingMemoryRequest ModelSetup::memory_request() const {
   request.threads = thread_limit(parts_.directory);
   if (is_part_) {
     request.sequences_together = config::pipeline_sequences(consensus());
-    request.sequences_per_step = request.max_micro_batch = most_held;
+    request.max_micro_batch = pipeline::default_most_held;
   }
   if (parts_.trains() && parts_.services.rounds) {
     RoundShape shape;
@@ -136,7 +135,7 @@ TrainingMemoryRequest ModelSetup::memory_request() const {
     if (const auto codec = outer::codec_from_name(consensus().codec); codec.ok()) shape.codec.codec = *codec;
     shape.error_feedback = config::is_sparse(consensus());
     request.outer_bytes = outer_round_bytes(shape);
-    if (is_part_) request.outer_bytes += config::pipeline_bytes(consensus());
+    if (is_part_) request.outer_bytes += config::part_payload_bytes(consensus(), request.range);
   }
   return request;
 }

@@ -110,6 +110,21 @@ class TestModelPart : public QObject {
     }
   }
 
+  // 16 sequences of 64 tokens are a micro-batch, whose rows take 2 bytes a value. Three parts: 11 are under way.
+  void payloads_are_those_of_a_step_and_of_results() {
+    ConsensusPart consensus = network("parts=3");
+    consensus.sequence = 64;
+    const std::uint64_t rows = 2 * 1024 * consensus.hidden;
+    const std::vector<compute::StageRange> parts = model_parts(consensus);
+    consensus.batch_tokens = 2 * 1024;
+    QCOMPARE(part_payload_bytes(consensus, parts[0]), 2 * rows);
+    QCOMPARE(part_payload_bytes(consensus, parts[1]), 13 * rows);
+    QCOMPARE(part_payload_bytes(consensus, parts[2]), 13 * rows);
+    consensus.batch_tokens = 64 * 1024;
+    QCOMPARE(part_payload_bytes(consensus, parts[0]), 11 * rows);
+    QCOMPARE(part_payload_bytes(consensus, parts[1]), pipeline_bytes(consensus));
+  }
+
   // All drivers of a node together have what a single one needs to keep the parts at work.
   void windows_fill_the_parts_together() {
     QCOMPARE(pipeline_window(3, 1, 1), 8u);

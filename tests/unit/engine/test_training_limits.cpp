@@ -26,6 +26,7 @@ class TestTrainingLimits : public QObject {
   void a_lowered_disk_limit_reaches_the_published_text();
   void others_use_up_the_days_writes();
   void rounds_take_the_place_of_old_checkpoints();
+  void a_part_expects_no_more_micro_batches_than_a_step_has();
 };
 
 namespace {
@@ -244,6 +245,37 @@ void TestTrainingLimits::rounds_take_the_place_of_old_checkpoints() {
   disk->hold(99 * all + all / 2);
   save();
   QVERIFY(checkpoints_of(fixture, "d") < before);
+}
+
+// The plans of nodes with one part of a model expected 16 micro-batches, whatever a step has.
+void TestTrainingLimits::a_part_expects_no_more_micro_batches_than_a_step_has() {
+  using namespace neuroshard;
+  engine::TrainingMemoryRequest request;
+  request.shape.layers = 3;
+  request.shape.hidden = 64;
+  request.shape.head_dim = 16;
+  request.shape.heads = 4;
+  request.shape.kv_heads = 1;
+  request.shape.ffn = 128;
+  request.shape.vocab = 256;
+  request.shape.sequence = 32;
+  request.sequences_together = 4;
+  request.max_micro_batch = 16;
+  const auto most_of = [&](const compute::StageRange& range, std::uint32_t micro_batches) {
+    request.range = range;
+    request.sequences_per_step = micro_batches * request.sequences_together;
+    return engine::plan_training_memory(request).value();
+  };
+  const std::vector<compute::StageRange> parts = compute::cut_model(request.shape, 3);
+  for (const compute::StageRange& range : parts) {
+    QCOMPARE(most_of(range, 2).plan.micro_batch, 2u);
+    const train::MemoryNeeds needs = most_of(range, 2).needs;
+    QVERIFY(needs.deferred_per_sample > 0 && needs.most_deferred == 4);
+  }
+  // The last part makes both passes at once, so what it holds waits for gradients of weights only.
+  QCOMPARE(most_of(parts[0], 12).plan.micro_batch, 12u);
+  QCOMPARE(most_of(parts[2], 12).plan.micro_batch, 4u);
+  QCOMPARE(most_of(parts[0], 100).plan.micro_batch, 16u);
 }
 
 NS_TEST(TestTrainingLimits)

@@ -226,6 +226,37 @@ class TestHalves : public QObject {
              qPrintable(QString("%1 for %2").arg(bounds[1] - bounds[0]).arg(peaks[1] - peaks[0])));
   }
 
+  // As much as a schedule allows: all micro-batches are passed forward, then some wait for their weights' gradients.
+  void a_stage_holds_of_several_micro_batches_what_is_estimated_data() { stages_data(); }
+  void a_stage_holds_of_several_micro_batches_what_is_estimated() {
+    if (!choose_precision()) QSKIP("this processor has no bf16 units");
+    QFETCH(QString, precision);
+    const Precision arithmetic = precision == "bf16" ? Precision::Bf16 : Precision::Fp32;
+    StageSpec spec = fetch_spec();
+    spec.shape.sequence = 256;
+    spec.shape.vocab = 256;
+    const StagePtr stage = make(spec);
+    Passes passes(*stage, spec);
+    const std::uint64_t before = module_->memory(true).live_bytes;
+    constexpr std::uint64_t held = 4, deferred = 3;
+    for (std::uint64_t i = 1; i <= held; ++i) {
+      NS_VERIFY_OK(passes.forward(2 * i));
+      if (spec.head) NS_VERIFY_OK(passes.backward_input(2 * i));
+    }
+    for (std::uint64_t i = 1; !spec.head && i <= deferred; ++i) NS_VERIFY_OK(passes.backward_input(2 * i));
+    const compute::PipelineEstimate each =
+        compute::estimate_pipeline_bytes(spec, arithmetic, spec.shape.sequence);
+    const std::uint64_t waiting = spec.head ? held : deferred;
+    StageSpec layers = spec;
+    layers.head = false;  // its logits are kept here, and all of them are less than a chunk
+    const auto estimated = static_cast<double>(
+        waiting * std::max(each.kept, each.deferred) + (held - waiting) * each.kept + each.passing +
+        compute::estimate_workspace_bytes(layers, arithmetic, spec.shape.sequence, 2));
+    const auto measured = static_cast<double>(module_->memory(false).peak_bytes - before);
+    QVERIFY2(std::abs(estimated / measured - 1) < 0.15,
+             qPrintable(QString("%1 for %2").arg(estimated).arg(measured)));
+  }
+
   void a_micro_batch_that_is_discarded_between_the_halves_leaves_no_trace() {
     for (const std::uint32_t experts : {1u, 4u}) {
       StageSpec spec = whole_model(small_shape(experts));

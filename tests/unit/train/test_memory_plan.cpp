@@ -37,6 +37,7 @@ class TestMemoryPlan : public QObject {
   void too_small_says_what_is_missing();
   void absurd_estimates_do_not_wrap();
   void zero_is_refused();
+  void what_waits_for_gradients_of_weights_is_more();
 };
 
 void TestMemoryPlan::micro_batch_follows_the_formula() {
@@ -98,6 +99,23 @@ void TestMemoryPlan::absurd_estimates_do_not_wrap() {
 void TestMemoryPlan::zero_is_refused() {
   QCOMPARE(train::plan_memory(needs(), 0).error().code, ErrorCode::InvalidArgument);
   QCOMPARE(train::plan_memory(needs(), 1000 * mib, 0).error().code, ErrorCode::InvalidArgument);
+}
+
+// Micro-batches of a pipeline: 20 MiB each, and 15 MiB more for three of them.
+void TestMemoryPlan::what_waits_for_gradients_of_weights_is_more() {
+  train::MemoryNeeds n = needs();
+  n.most_deferred = 3;
+  n.deferred_per_sample = 15 * mib;
+  QCOMPARE(train::activation_bytes(n, 1), 35 * mib);
+  QCOMPARE(train::activation_bytes(n, 5), (5 * 20 + 3 * 15) * mib);
+  // The fixed parts are 640 MiB, and 530 MiB slot by slot.
+  QVERIFY(!train::plan_memory(n, 565 * mib - 1).ok());
+  QCOMPARE(train::plan_memory(n, 565 * mib)->micro_batch, 1u);
+  // 0.3 of what is left: 145 MiB for five.
+  const auto five = train::plan_memory(n, 640 * mib + 145 * mib * 10 / 3 + 1);
+  QCOMPARE(five->micro_batch, 5u);
+  QCOMPARE(five->expected, five->fixed - n.margin + 145 * mib);
+  QCOMPARE(train::plan_memory(n, 640 * mib + 144 * mib * 10 / 3)->micro_batch, 4u);
 }
 
 NS_TEST(TestMemoryPlan)
