@@ -180,21 +180,22 @@ def with_shares(name, nodes, share, measure):
     return figures
 
 
-class Holders:
-    """Parts of a small model with some nodes each. groups: a control group for each node, or none."""
+SMALL = ["--hidden", 64, "--head-dim", 16, "--vocab", 400, "--experts", 2, "--sequence", 32, "--batch-tokens", 1024]
 
-    def __init__(self, programs, folder, name, port, h, parts=3, holders=2, groups=()):
-        self.parts = parts
-        self.network = Network(programs.resolve(), folder, name, port, [
-            "--layers", parts, "--hidden", 64, "--head-dim", 16, "--vocab", 400, "--experts", 2, "--sequence", 32, "--batch-tokens", 1024, "--h", h,
-            "--sync", f"parts={parts}"])
+
+class Holders:
+    """Parts of a model with some nodes each. model, words: of `network create` and of each node. groups: a control group for each node, or none."""
+
+    def __init__(self, programs, folder, name, port, h, parts=3, holders=2, groups=(), layers=0, model=SMALL, words=()):
+        self.parts, self.words = parts, words
+        self.network = Network(programs.resolve(), folder, name, port, ["--layers", layers or parts, *model, "--h", h, "--sync", f"parts={parts}"])
         for number in range(parts * holders):
             self.start(number % parts + 1, groups[number] if groups else None)
             if number == 0:
                 time.sleep(1)
 
     def start(self, part, group=None):
-        return self.network.start(["--cpu-threads", 1, "--part", part], group)
+        return self.network.start(["--cpu-threads", 1, "--part", part, *self.words], group)
 
     def rounds(self, node):
         return self.network.status(node).get("rounds") or {}

@@ -47,6 +47,11 @@ def first_field(path, name):
     return None
 
 
+def has_bf16():
+    """Whether the processor computes in bf16."""
+    return bool({"avx512_bf16", "amx_bf16"} & set((first_field("/proc/cpuinfo", "flags") or "").split()))
+
+
 def processor():
     """Model, family and the units that decide how fast training is: a virtual machine often hides the model's number."""
     flags = (first_field("/proc/cpuinfo", "flags") or "").split()

@@ -4,7 +4,7 @@ import statistics
 
 import builds
 import reading
-from facts import ROOT
+from facts import ROOT, has_bf16
 from registry import target
 
 BENCH = ROOT / "tests/bench"
@@ -89,6 +89,35 @@ def parts_memory(run):
         run.claim(f"The same model after {steps} steps: loss beside that of one node with as many tokens", "within 2 %",
                   f"{100 * figures['worse_by']:+.2f} % ({figures['parts_loss']:.4f}, {figures['alone_loss']:.4f})", part.ok,
                   f"mean of the last 10 steps; {figures['parts_seconds']} s, alone {figures['alone_seconds']} s")
+
+
+# By name: options of a part; a step has 8 micro-batches, or 2.
+PARTS = {
+    "20m-fp32": [], "20m-bf16": ["--precision", "bf16"], "20m-fp32-short": ["--batch-tokens", "2048", "--h", "4"],
+    "60m-fp32": ["--hidden", "896"], "60m-bf16": ["--hidden", "896", "--precision", "bf16"],
+}
+ESTIMATE_GATE = 10  # per cent of the peak
+
+
+@target("parts-estimate", "resident memory of nodes that hold one of three parts of a model, beside their memory plans: 20 and 60 million parameters, "
+        "fp32 and bf16 (15 minutes; ESTIMATE_RUNS: some parts only)")
+def parts_estimate(run):
+    builds.packages("build", "test")
+    builds.build(run, "ci", targets=["neuroshardd", "compute_cpu", "neuroshard_network"])
+    for name in os.environ.get("ESTIMATE_RUNS", "").split() or PARTS:
+        if "bf16" in name and not has_bf16():
+            run.reasons.append(f"{name}: this processor has no bf16 units")
+            continue
+        part = run.part(name, ["python3", "-B", BENCH / "parts_estimate.py", builds.BIN, *PARTS[name], "--gate", ESTIMATE_GATE], reading.last_json,
+                        judge=outcome_of_parts)
+        run.figures[name] = figures = part.figures
+        if figures:
+            off = [node["off_per_cent"] for node in figures["nodes"]]
+            run.claim(f"Peak resident memory of nodes with one of {len(off)} parts beside their memory plans, {figures['parameters'] / 1e6:.0f} million "
+                      f"parameters, {figures['precision']}, {figures['batch_tokens']} tokens a step", f"within {ESTIMATE_GATE} %",
+                      f"plan {', '.join(f'{one:+.1f}' for one in off)} % of "
+                      f"{', '.join(format(node['peak_bytes'] / 2**20, '.0f') for node in figures['nodes'])} MiB",
+                      max(map(abs, off)) <= ESTIMATE_GATE, f"1 run, {figures['rounds']} rounds")
 
 
 @target("parts-kills", "100 random kills of real nodes that hold parts of a model, three parts with two nodes each (20 minutes; PARTS_KILLS, PARTS_SEED)")

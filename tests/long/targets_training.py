@@ -6,7 +6,7 @@ import re
 import builds
 import reading
 from builds import NODE
-from facts import ROOT
+from facts import ROOT, has_bf16
 from registry import target
 
 TEXT = os.path.join(builds.DATA, "tinyshakespeare.txt")
@@ -181,8 +181,7 @@ def judge_memory(run, name, found, gate):
 
 @target("bf16-loss", "what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)")
 def bf16_loss(run):
-    flags = open("/proc/cpuinfo", encoding="utf-8").read()
-    run.require(re.search(r"^flags.* (avx512_bf16|amx_bf16)( |$)", flags, re.MULTILINE), "this processor has no bf16 units (AVX512_BF16 or AMX)")
+    run.require(has_bf16(), "this processor has no bf16 units (AVX512_BF16 or AMX)")
     builds.release(run, "long")
     # Each finished run is a file of the folder: a second start goes on.
     part = run.part("study", ["python3", ROOT / "tests/bench/loss_study.py", "--ours", builds.program("bench_ours_server"), "--state",
