@@ -84,10 +84,15 @@ std::uint32_t pipeline_sequences(const ConsensusPart& consensus) {
   return static_cast<std::uint32_t>(sequences);
 }
 
-// Each part has one micro-batch on its way to the head and one on its way back.
 std::uint32_t pipeline_window(std::size_t parts, std::size_t members, std::size_t holders) {
-  const std::size_t together = 2 * parts + 2, drivers = std::max<std::size_t>(1, members / holders);
+  const std::size_t together = pipeline_depth(parts, 0),
+                    drivers = std::max<std::size_t>(1, members / holders);
   return static_cast<std::uint32_t>(std::clamp<std::size_t>((together + drivers - 1) / drivers, 2, together));
+}
+
+// Each part has one micro-batch on its way to the head and one on its way back.
+std::uint32_t pipeline_depth(std::size_t parts, std::size_t index) {
+  return static_cast<std::uint32_t>(2 * (parts - index) + 2);
 }
 
 std::uint64_t pipeline_bytes(const ConsensusPart& consensus) {

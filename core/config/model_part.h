@@ -37,6 +37,8 @@ std::uint32_t pipeline_sequences(const ConsensusPart& consensus);
 // Unfinished micro-batches of one driver: those of all drivers that share a node keep all parts at work. members: that drive;
 // holders: of the part that has the fewest, at least 1.
 std::uint32_t pipeline_window(std::size_t parts, std::size_t members, std::size_t holders);
+// Micro-batches that the part of this index has passed on and not got back, while all parts are at work.
+std::uint32_t pipeline_depth(std::size_t parts, std::size_t index);
 // Bytes of micro-batches that a node keeps beside the model, with such windows and bf16 between the parts.
 std::uint64_t pipeline_bytes(const ConsensusPart& consensus);
 // Of those, what the holder of a part has at most: the micro-batches of a step that it passed on, and the results that it

@@ -91,10 +91,11 @@ def parts_memory(run):
                   f"mean of the last 10 steps; {figures['parts_seconds']} s, alone {figures['alone_seconds']} s")
 
 
-# By name: options of a part; a step has 8 micro-batches, or 2.
-PARTS = {
-    "20m-fp32": [], "20m-bf16": ["--precision", "bf16"], "20m-fp32-short": ["--batch-tokens", "2048", "--h", "4"],
-    "60m-fp32": ["--hidden", "896"], "60m-bf16": ["--hidden", "896", "--precision", "bf16"],
+# By name: options of a part. A step has 8 micro-batches; "short" has 2 of them, "long" has 16.
+SHORT, LARGER, BF16 = ["--batch-tokens", "2048", "--h", "4"], ["--hidden", "896"], ["--precision", "bf16"]
+ESTIMATES = {
+    "20m-fp32": [], "20m-bf16": BF16, "20m-fp32-short": SHORT, "20m-fp32-long": ["--batch-tokens", "16384", "--h", "1"],
+    "60m-fp32": LARGER, "60m-bf16": [*LARGER, *BF16], "60m-fp32-short": [*LARGER, *SHORT],
 }
 ESTIMATE_GATE = 10  # per cent of the peak
 
@@ -104,11 +105,11 @@ ESTIMATE_GATE = 10  # per cent of the peak
 def parts_estimate(run):
     builds.packages("build", "test")
     builds.build(run, "ci", targets=["neuroshardd", "compute_cpu", "neuroshard_network"])
-    for name in os.environ.get("ESTIMATE_RUNS", "").split() or PARTS:
+    for name in os.environ.get("ESTIMATE_RUNS", "").split() or ESTIMATES:
         if "bf16" in name and not has_bf16():
             run.reasons.append(f"{name}: this processor has no bf16 units")
             continue
-        part = run.part(name, ["python3", "-B", BENCH / "parts_estimate.py", builds.BIN, *PARTS[name], "--gate", ESTIMATE_GATE], reading.last_json,
+        part = run.part(name, ["python3", "-B", BENCH / "parts_estimate.py", builds.BIN, *ESTIMATES[name], "--gate", ESTIMATE_GATE], reading.last_json,
                         judge=outcome_of_parts)
         run.figures[name] = figures = part.figures
         if figures:

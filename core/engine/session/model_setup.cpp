@@ -126,7 +126,12 @@ TrainingMemoryRequest ModelSetup::memory_request() const {
   request.threads = thread_limit(parts_.directory);
   if (is_part_) {
     request.sequences_together = config::pipeline_sequences(consensus());
-    request.max_micro_batch = pipeline::default_most_held;
+    const std::vector<compute::StageRange> parts = config::model_parts(consensus());
+    const auto index =
+        static_cast<std::size_t>(std::find(parts.begin(), parts.end(), request.range) - parts.begin());
+    request.max_micro_batch =
+        std::min(pipeline::default_most_held,
+                 config::pipeline_depth(parts.size(), index) + pipeline::default_most_due);
   }
   if (parts_.trains() && parts_.services.rounds) {
     RoundShape shape;

@@ -130,6 +130,9 @@ class TestModelPart : public QObject {
     QCOMPARE(pipeline_window(3, 1, 1), 8u);
     QCOMPARE(pipeline_window(6, 6, 1), 3u);
     QCOMPARE(pipeline_window(2, 3, 1), 2u);
+    QCOMPARE(pipeline_depth(3, 0), 8u);
+    QCOMPARE(pipeline_depth(3, 1), 6u);
+    QCOMPARE(pipeline_depth(3, 2), 4u);
     for (std::size_t parts = 2; parts <= 8; ++parts)
       for (std::size_t members = parts; members <= 40; ++members) {
         const std::size_t holders = members / parts, drivers = members / holders;
