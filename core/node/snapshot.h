@@ -248,15 +248,16 @@ struct NetworkMemoryView {
   std::string tier;                 // of the network: "Nano"
   std::string next_tier;            // empty: there is none
   std::uint64_t next_tier_bytes = 0;
-  std::uint64_t member_bytes = 0;  // that a member needs for the model, or its part of it
-  std::uint32_t with_room = 0;     // members
-  struct Larger {
+  std::uint32_t needs_room = 0;  // so many members have to have room for a larger model
+  struct Model {
     std::uint32_t layers = 0, hidden = 0;
     std::uint64_t parameters = 0;
-    std::uint64_t member_bytes = 0;
-    std::uint32_t with_room = 0, needs_room = 0;  // members that have the memory, and how many have to
+    std::uint64_t member_bytes = 0;  // that each member needs for it, or for its part
+    std::uint32_t with_room = 0;     // members that offer that
   };
-  std::optional<Larger> larger;  // the next model; nothing: the profile fixes the size, or it is the largest
+  Model present;
+  std::optional<Model> possible;  // the largest that enough members have room for; nothing: the present one
+  std::optional<Model> next;      // the one after it; nothing: the profile has none
 };
 
 // Outer rounds: what this node trains, made one with what the other members train (core/rounds).

@@ -23,11 +23,6 @@ std::uint64_t member_bytes(const GrowthRules& rules, const compute::ModelShape& 
   return program_bytes + most;
 }
 
-std::size_t with_room(const ModelSize& size, const std::vector<std::uint64_t>& offered) {
-  return static_cast<std::size_t>(std::count_if(
-      offered.begin(), offered.end(), [&size](std::uint64_t bytes) { return bytes >= size.member_bytes; }));
-}
-
 }  // namespace
 
 std::vector<ModelSize> model_sizes(const GrowthRules& rules, std::uint32_t parts) {
@@ -42,6 +37,11 @@ std::vector<ModelSize> model_sizes(const GrowthRules& rules, std::uint32_t parts
   return sizes;
 }
 
+std::size_t members_with_room(const ModelSize& size, const std::vector<std::uint64_t>& offered) {
+  return static_cast<std::size_t>(std::count_if(
+      offered.begin(), offered.end(), [&size](std::uint64_t bytes) { return bytes >= size.member_bytes; }));
+}
+
 NetworkMemory network_memory(const std::vector<ModelSize>& sizes, std::size_t present,
                              const std::vector<std::uint64_t>& offered) {
   NetworkMemory memory;
@@ -49,11 +49,11 @@ NetworkMemory network_memory(const std::vector<ModelSize>& sizes, std::size_t pr
   memory.tier = tier_of(memory.offered_bytes);
   memory.known = static_cast<std::size_t>(
       std::count_if(offered.begin(), offered.end(), [](std::uint64_t bytes) { return bytes > 0; }));
-  memory.with_room = with_room(sizes.at(present), offered);
-  if (present + 1 >= sizes.size()) return memory;
-  const ModelSize& larger = sizes[present + 1];
-  const std::size_t needed = (offered.size() * members_with_room_percent + 99) / 100;
-  memory.larger = LargerModel{larger, with_room(larger, offered), needed};
+  memory.needs_room = (offered.size() * members_with_room_percent + 99) / 100;
+  memory.possible = present;
+  while (memory.possible + 1 < sizes.size() && !offered.empty() &&
+         members_with_room(sizes[memory.possible + 1], offered) >= memory.needs_room)
+    ++memory.possible;
   return memory;
 }
 

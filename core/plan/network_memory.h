@@ -23,21 +23,18 @@ struct ModelSize {
 // from the one before. rules: valid; batch_tokens: those that a member has in memory at once. 1 ≤ parts ≤ layers.
 std::vector<ModelSize> model_sizes(const GrowthRules& rules, std::uint32_t parts);
 
-struct LargerModel {
-  ModelSize size;
-  std::size_t with_room = 0;   // members
-  std::size_t needs_room = 0;  // so many of them
-};
-
 struct NetworkMemory {
   std::uint64_t offered_bytes = 0;  // by all members
   Tier tier = Tier::Nano;           // of that
   std::size_t known = 0;            // members that say what they offer
-  std::size_t with_room = 0;        // for the present model
-  std::optional<LargerModel> larger;
+  std::size_t needs_room = 0;       // so many members have to have room for a larger model
+  // Of the sizes: the largest one that enough members have room for, at least the present one. The next one, if there is one, is
+  // what they lack memory for.
+  std::size_t possible = 0;
 };
-// sizes: of model_sizes(). present: index of the one that the network trains. offered: bytes by member; 0: not said.
+// present: index of the size that the network trains. offered: bytes by member; 0: not said.
 NetworkMemory network_memory(const std::vector<ModelSize>& sizes, std::size_t present,
                              const std::vector<std::uint64_t>& offered);
+std::size_t members_with_room(const ModelSize& size, const std::vector<std::uint64_t>& offered);
 
 }  // namespace neuroshard::plan

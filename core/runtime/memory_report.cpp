@@ -16,14 +16,10 @@ plan::GrowthRules rules_of(const config::ConsensusPart& consensus, bool in_parts
   return rules;
 }
 
-node::NetworkMemoryView::Larger view_of(const plan::LargerModel& larger) {
-  const compute::ModelShape& shape = larger.size.shape;
-  return {shape.layers,
-          shape.hidden,
-          compute::model_parameter_count(shape),
-          larger.size.member_bytes,
-          static_cast<std::uint32_t>(larger.with_room),
-          static_cast<std::uint32_t>(larger.needs_room)};
+node::NetworkMemoryView::Model view_of(const plan::ModelSize& size,
+                                       const std::vector<std::uint64_t>& offered) {
+  return {size.shape.layers, size.shape.hidden, compute::model_parameter_count(size.shape), size.member_bytes,
+          static_cast<std::uint32_t>(plan::members_with_room(size, offered))};
 }
 
 }  // namespace
@@ -53,9 +49,10 @@ node::NetworkMemoryView MemoryReport::view(const chain::Registry& registry, cons
     view.next_tier = to_string(plan::tier_of(*next));
     view.next_tier_bytes = *next;
   }
-  view.member_bytes = sizes_.front().member_bytes;
-  view.with_room = static_cast<std::uint32_t>(memory.with_room);
-  if (memory.larger) view.larger = view_of(*memory.larger);
+  view.needs_room = static_cast<std::uint32_t>(memory.needs_room);
+  view.present = view_of(sizes_.front(), offered);
+  if (memory.possible > 0) view.possible = view_of(sizes_[memory.possible], offered);
+  if (memory.possible + 1 < sizes_.size()) view.next = view_of(sizes_[memory.possible + 1], offered);
   return view;
 }
 

@@ -44,8 +44,9 @@ class TestRoundsMoves : public QObject {
     // Each says in a block how much memory it offers.
     const auto offered = [&] {
       const QJsonObject memory = run_.rounds("a")["memory"].toObject();
-      return memory["known"] == all_names.size() && memory["with_room"] == all_names.size() &&
-             memory["own_bytes"].toDouble() > memory["member_bytes"].toDouble();
+      const QJsonObject present = memory["present"].toObject();
+      return memory["known"] == all_names.size() && present["with_room"] == all_names.size() &&
+             memory["own_bytes"].toDouble() > present["member_bytes"].toDouble();
     };
     QVERIFY2(neuroshard::testing::seen_once(offered, RoundsRun::patience_ms),
              qPrintable(text_of(run_.rounds("a")["memory"].toObject())));

@@ -13,7 +13,7 @@ namespace neuroshard::ui {
 
 CapacityCard::CapacityCard(const Theme& theme, QWidget* parent) : Card(tr("Memory of the network"), parent) {
   setObjectName(QStringLiteral("capacity_card"));
-  set_caption(tr("what the members offer for the model"));
+  set_caption(tr("offered by the members"));
   offered_ = new Fact(theme, tr("All members"), this);
   tier_ = new Fact(theme, tr("Tier"), this);
   own_ = new Fact(theme, tr("This computer"), this);
@@ -24,9 +24,9 @@ CapacityCard::CapacityCard(const Theme& theme, QWidget* parent) : Card(tr("Memor
     row->addWidget(second, 1);
     body()->addLayout(row);
   }
-  larger_ = make_paragraph({}, "", this);
-  larger_->setObjectName(QStringLiteral("capacity_larger"));
-  body()->addWidget(larger_);
+  models_ = make_paragraph({}, "", this);
+  models_->setObjectName(QStringLiteral("capacity_models"));
+  body()->addWidget(models_);
   body()->addWidget(
       make_paragraph(tr("A network does not change to a larger model by itself yet."), "caption", this));
   body()->addStretch(1);
@@ -43,11 +43,10 @@ void CapacityCard::show_rounds(const node::RoundsView& rounds) {
                     ? tr("members: %1").arg(members)
                     : tr("%1 of %2 members say it").arg(Format::integer(memory.known), members));
   tier_->set(CapacityWords::tier(memory), CapacityWords::next_tier(memory));
-  own_->set(memory.own_bytes > 0 ? Format::bytes(memory.own_bytes) : Format::dash(),
-            tr("from the memory limit in the settings"));
-  needed_->set(Format::bytes(memory.member_bytes),
-               tr("%1 of %2 members offer that").arg(Format::integer(memory.with_room), members));
-  larger_->setText(CapacityWords::larger(memory));
+  own_->set(memory.own_bytes > 0 ? Format::bytes(memory.own_bytes) : Format::dash(), tr("its memory limit"));
+  needed_->set(Format::bytes(memory.present.member_bytes),
+               tr("%1 of %2 members offer that").arg(Format::integer(memory.present.with_room), members));
+  models_->setText(CapacityWords::models(memory));
 }
 
 }  // namespace neuroshard::ui

@@ -22,7 +22,7 @@ class CapacityCard final : public Card {
   Fact* tier_;
   Fact* own_;
   Fact* needed_;
-  QLabel* larger_;
+  QLabel* models_;
 };
 
 }  // namespace neuroshard::ui

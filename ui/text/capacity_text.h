@@ -14,8 +14,9 @@ class CapacityWords {
   // "Nano", and "Micro from 37.3 GiB".
   static QString tier(const node::NetworkMemoryView& memory);
   static QString next_tier(const node::NetworkMemoryView& memory);
-  // The next larger model, how many members have room for it, and whether this computer has.
-  static QString larger(const node::NetworkMemoryView& memory);
+  // The largest model that enough members have room for. The next larger one: how many have room for that, and whether this
+  // computer has.
+  static QString models(const node::NetworkMemoryView& memory);
 };
 
 }  // namespace neuroshard::ui

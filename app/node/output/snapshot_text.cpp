@@ -150,22 +150,27 @@ nlohmann::ordered_json part_json(const node::PartView& part) {
                                                        : nlohmann::ordered_json(part_reason(part.reason))}};
 }
 
+nlohmann::ordered_json size_json(const std::optional<node::NetworkMemoryView::Model>& size) {
+  if (!size) return nullptr;
+  return {{"layers", size->layers},
+          {"hidden", size->hidden},
+          {"parameters", size->parameters},
+          {"member_bytes", size->member_bytes},
+          {"with_room", size->with_room}};
+}
+
 nlohmann::ordered_json memory_json(const node::NetworkMemoryView& memory) {
-  nlohmann::ordered_json json = {{"members", memory.members},
-                                 {"known", memory.known},
-                                 {"offered_bytes", memory.offered_bytes},
-                                 {"own_bytes", memory.own_bytes},
-                                 {"tier", memory.tier},
-                                 {"next_tier", text_or_null(memory.next_tier)},
-                                 {"next_tier_bytes", memory.next_tier_bytes},
-                                 {"member_bytes", memory.member_bytes},
-                                 {"with_room", memory.with_room},
-                                 {"larger", nullptr}};
-  if (const auto& larger = memory.larger)
-    json["larger"] = {{"layers", larger->layers},         {"hidden", larger->hidden},
-                      {"parameters", larger->parameters}, {"member_bytes", larger->member_bytes},
-                      {"with_room", larger->with_room},   {"needs_room", larger->needs_room}};
-  return json;
+  return {{"members", memory.members},
+          {"known", memory.known},
+          {"offered_bytes", memory.offered_bytes},
+          {"own_bytes", memory.own_bytes},
+          {"tier", memory.tier},
+          {"next_tier", text_or_null(memory.next_tier)},
+          {"next_tier_bytes", memory.next_tier_bytes},
+          {"needs_room", memory.needs_room},
+          {"present", size_json(memory.present)},
+          {"possible", size_json(memory.possible)},
+          {"next", size_json(memory.next)}};
 }
 
 nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
@@ -201,14 +206,19 @@ nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
 std::string memory_text(const node::RoundsView& rounds) {
   if (!rounds.memory || rounds.memory->known == 0) return "";
   const node::NetworkMemoryView& memory = *rounds.memory;
-  std::string text =
-      fmt::format("{} offered by {} of {} members, tier {}; each needs {} for this model, and {} offer that",
-                  mebibytes(memory.offered_bytes), memory.known, memory.members, memory.tier,
-                  mebibytes(memory.member_bytes), memory.with_room);
-  if (memory.larger)
-    text += fmt::format("; the next larger one, {} layers of width {}, needs {}: {} of {} members offer that",
-                        memory.larger->layers, memory.larger->hidden, mebibytes(memory.larger->member_bytes),
-                        memory.larger->with_room, memory.members);
+  const auto size_of = [](const node::NetworkMemoryView::Model& model) {
+    return fmt::format("{} layers of width {}", model.layers, model.hidden);
+  };
+  std::string text = fmt::format("{} by {} of {} members, tier {}; the model needs {} of each",
+                                 mebibytes(memory.offered_bytes), memory.known, memory.members, memory.tier,
+                                 mebibytes(memory.present.member_bytes));
+  if (memory.possible)
+    text += fmt::format("; enough members have room for {}, with {} of each", size_of(*memory.possible),
+                        mebibytes(memory.possible->member_bytes));
+  if (memory.next)
+    text += fmt::format("; {} need {}, which {} of {} offer, and {} would have to", size_of(*memory.next),
+                        mebibytes(memory.next->member_bytes), memory.next->with_room, memory.members,
+                        memory.needs_room);
   return text;
 }
 

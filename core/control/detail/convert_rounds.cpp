@@ -192,6 +192,18 @@ node::TrainingNodeEntry decode_node(const wire::TrainingNode& from) {
 
 }  // namespace
 
+void encode_size(const node::NetworkMemoryView::Model& from, wire::ModelSize* to) {
+  to->set_layers(from.layers);
+  to->set_hidden(from.hidden);
+  to->set_parameters(from.parameters);
+  to->set_member_bytes(from.member_bytes);
+  to->set_with_room(from.with_room);
+}
+
+node::NetworkMemoryView::Model decode_size(const wire::ModelSize& from) {
+  return {from.layers(), from.hidden(), from.parameters(), from.member_bytes(), from.with_room()};
+}
+
 void encode_memory(const node::NetworkMemoryView& from, wire::NetworkMemory* to) {
   to->set_members(from.members);
   to->set_known(from.known);
@@ -200,16 +212,10 @@ void encode_memory(const node::NetworkMemoryView& from, wire::NetworkMemory* to)
   to->set_tier(from.tier);
   to->set_next_tier(from.next_tier);
   to->set_next_tier_at(from.next_tier_bytes);
-  to->set_needed(from.member_bytes);
-  to->set_with_room(from.with_room);
-  if (!from.larger) return;
-  wire::LargerModel* const larger = to->mutable_larger();
-  larger->set_layers(from.larger->layers);
-  larger->set_hidden(from.larger->hidden);
-  larger->set_parameters(from.larger->parameters);
-  larger->set_needed(from.larger->member_bytes);
-  larger->set_with_room(from.larger->with_room);
-  larger->set_needs_room(from.larger->needs_room);
+  to->set_needs_room(from.needs_room);
+  encode_size(from.present, to->mutable_present());
+  if (from.possible) encode_size(*from.possible, to->mutable_possible());
+  if (from.next) encode_size(*from.next, to->mutable_next());
 }
 
 node::NetworkMemoryView decode_memory(const wire::NetworkMemory& from) {
@@ -221,17 +227,10 @@ node::NetworkMemoryView decode_memory(const wire::NetworkMemory& from) {
   to.tier = from.tier();
   to.next_tier = from.next_tier();
   to.next_tier_bytes = from.next_tier_at();
-  to.member_bytes = from.needed();
-  to.with_room = from.with_room();
-  if (!from.has_larger()) return to;
-  const wire::LargerModel& larger = from.larger();
-  to.larger.emplace();
-  to.larger->layers = larger.layers();
-  to.larger->hidden = larger.hidden();
-  to.larger->parameters = larger.parameters();
-  to.larger->member_bytes = larger.needed();
-  to.larger->with_room = larger.with_room();
-  to.larger->needs_room = larger.needs_room();
+  to.needs_room = from.needs_room();
+  to.present = decode_size(from.present());
+  if (from.has_possible()) to.possible = decode_size(from.possible());
+  if (from.has_next()) to.next = decode_size(from.next());
   return to;
 }
 

@@ -30,16 +30,19 @@ class TestControlRounds : public QObject {
   // The snapshot after this change, as another program sees it.
   template <class Change>
   std::shared_ptr<const node::Snapshot> seen_after(const Change& change) {
-    fixture_->node.publish([&change](node::Snapshot& next) {
+    const std::uint64_t step = ++step_;
+    fixture_->node.publish([&change, step](node::Snapshot& next) {
       change(next);
       node::bound(next);
-      next.training.step = 9;
+      next.training.step = step;
     });
-    return until([this] { return remote_->snapshot()->training.step == 9; }) ? remote_->snapshot() : nullptr;
+    const bool arrived = until([this, step] { return remote_->snapshot()->training.step == step; });
+    return arrived ? remote_->snapshot() : nullptr;
   }
 
   std::unique_ptr<ControlFixture> fixture_;
   std::unique_ptr<control::RemoteNode> remote_;
+  std::uint64_t step_ = 0;
 };
 
 void TestControlRounds::the_report_arrives_as_it_was_told() {
@@ -153,29 +156,34 @@ void TestControlRounds::the_part_of_the_model_arrives() {
 
 void TestControlRounds::the_memory_of_the_network_arrives() {
   const auto view = seen_after([](node::Snapshot& next) {
-    next.rounds.memory = node::NetworkMemoryView{6,
-                                                 5,
-                                                 48'000'000'000,
-                                                 3'500'000'000,
-                                                 "Micro",
-                                                 "Small",
-                                                 100'000'000'000,
-                                                 1'200'000'000,
-                                                 4,
-                                                 {{8, 640, 61'000'000, 2'500'000'000, 3, 5}}};
+    node::NetworkMemoryView& memory = next.rounds.memory.emplace();
+    memory.members = 6;
+    memory.known = 5;
+    memory.offered_bytes = 48'000'000'000;
+    memory.own_bytes = 3'500'000'000;
+    memory.tier = "Micro";
+    memory.next_tier = "Small";
+    memory.next_tier_bytes = 100'000'000'000;
+    memory.needs_room = 5;
+    memory.present = {6, 512, 40'000'000, 1'200'000'000, 4};
+    memory.next = {8, 640, 61'000'000, 2'500'000'000, 3};
   });
   QVERIFY(view != nullptr && view->rounds.memory);
   const node::NetworkMemoryView& memory = *view->rounds.memory;
-  QVERIFY(memory.members == 6 && memory.known == 5 && memory.with_room == 4);
+  QVERIFY(memory.members == 6 && memory.known == 5 && memory.needs_room == 5);
   QCOMPARE(memory.offered_bytes, std::uint64_t{48'000'000'000});
   QCOMPARE(memory.own_bytes, std::uint64_t{3'500'000'000});
   QVERIFY(memory.tier == "Micro" && memory.next_tier == "Small");
   QCOMPARE(memory.next_tier_bytes, std::uint64_t{100'000'000'000});
-  QCOMPARE(memory.member_bytes, std::uint64_t{1'200'000'000});
-  QVERIFY(memory.larger && memory.larger->layers == 8 && memory.larger->hidden == 640);
-  QCOMPARE(memory.larger->parameters, std::uint64_t{61'000'000});
-  QCOMPARE(memory.larger->member_bytes, std::uint64_t{2'500'000'000});
-  QVERIFY(memory.larger->with_room == 3 && memory.larger->needs_room == 5);
+  QVERIFY(memory.present.layers == 6 && memory.present.hidden == 512 && memory.present.with_room == 4);
+  QVERIFY(!memory.possible && memory.next);
+  QCOMPARE(memory.next->parameters, std::uint64_t{61'000'000});
+  QCOMPARE(memory.next->member_bytes, std::uint64_t{2'500'000'000});
+  const auto later = seen_after([](node::Snapshot& next) {
+    next.rounds.memory.emplace().possible = node::NetworkMemoryView::Model{10, 768, 90'000'000, 4, 5};
+  });
+  QVERIFY(later != nullptr && later->rounds.memory && !later->rounds.memory->next);
+  QVERIFY(later->rounds.memory->possible && later->rounds.memory->possible->layers == 10);
 }
 
 void TestControlRounds::decisions_arrive_whole() {

@@ -70,21 +70,32 @@ class TestPlanNetworkMemory : public QObject {
     rules.grows = false;
     const auto sizes = model_sizes(rules, 1);
     QCOMPARE(sizes.size(), std::size_t{1});
-    QVERIFY(!network_memory(sizes, 0, {64 * gb, 64 * gb}).larger);
+    QCOMPARE(network_memory(sizes, 0, {64 * gb, 64 * gb}).possible, std::size_t{0});
   }
 
   void it_counts_members_with_room() {
     const auto sizes = model_sizes(small_rules(), 3);
     const std::uint64_t now = sizes[1].member_bytes, next = sizes[2].member_bytes;
-    const NetworkMemory memory = network_memory(sizes, 1, {next, next - 1, now, now - 1, 0});
+    const std::vector<std::uint64_t> offered{next, next - 1, now, now - 1, 0};
+    const NetworkMemory memory = network_memory(sizes, 1, offered);
     QCOMPARE(memory.offered_bytes, 2 * next + 2 * now - 2);
     QCOMPARE(memory.known, std::size_t{4});
-    QCOMPARE(memory.with_room, std::size_t{3});
-    QVERIFY(memory.larger && same(memory.larger->size.shape, sizes[2].shape));
-    QCOMPARE(memory.larger->with_room, std::size_t{1});
-    QCOMPARE(memory.larger->needs_room, std::size_t{4});  // three quarters of five
-    QCOMPARE(network_memory(sizes, 1, {0, 0, 0, 0}).larger->needs_room, std::size_t{3});
-    QVERIFY(!network_memory(sizes, sizes.size() - 1, {now}).larger);
+    QCOMPARE(memory.needs_room, std::size_t{4});  // three quarters of five
+    QCOMPARE(members_with_room(sizes[1], offered), std::size_t{3});
+    QCOMPARE(members_with_room(sizes[2], offered), std::size_t{1});
+    QCOMPARE(memory.possible, std::size_t{1});
+    QCOMPARE(network_memory(sizes, 1, {}).possible, std::size_t{1});
+  }
+
+  // Every larger size is tried against the offers by itself.
+  void the_largest_size_with_enough_room_is_possible() {
+    const auto sizes = model_sizes(small_rules(), 3);
+    for (std::size_t most = 0; most < sizes.size(); ++most) {
+      const std::uint64_t enough = sizes[most].member_bytes;
+      const NetworkMemory memory = network_memory(sizes, 0, {enough, enough + 1, enough, 0});
+      QCOMPARE(memory.possible, most);
+      QCOMPARE(network_memory(sizes, 0, {enough, enough, enough - 1, 0}).possible, most == 0 ? 0 : most - 1);
+    }
   }
 
   void the_tier_is_of_all_memory() {

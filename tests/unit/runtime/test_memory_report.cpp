@@ -53,12 +53,18 @@ class TestRuntimeMemoryReport : public QObject {
     const net::NodeId self = chain.member(founders[0])->id;
     const auto whole = MemoryReport(profile("plain")).view(chain.registry(), self);
     const auto part = MemoryReport(profile("parts=3")).view(chain.registry(), self);
-    QVERIFY(part.member_bytes < whole.member_bytes);
-    QVERIFY(whole.larger && part.larger && whole.larger->layers == part.larger->layers);
-    QVERIFY(whole.larger->parameters * 10 >=
-            13 * compute::model_parameter_count(config::model_shape(profile("plain"))));
-    QVERIFY(part.larger->member_bytes > part.member_bytes);
-    QCOMPARE(part.larger->needs_room, 3u);
+    QVERIFY(part.present.member_bytes < whole.present.member_bytes);
+    QVERIFY(whole.next && part.next && whole.next->layers == part.next->layers);
+    QCOMPARE(whole.present.parameters, compute::model_parameter_count(config::model_shape(profile("plain"))));
+    QVERIFY(10 * whole.next->parameters >= 13 * whole.present.parameters);
+    QVERIFY(part.next->member_bytes > part.present.member_bytes);
+    QCOMPARE(part.needs_room, 3u);
+    QVERIFY(!part.possible);
+    for (const std::size_t node : founders) QVERIFY(chain.say(node, chain::Offer{64}));  // 32 GB
+    const auto offered = MemoryReport(profile("parts=3")).view(chain.registry(), self);
+    QVERIFY(offered.possible && offered.possible->with_room == 3);
+    QVERIFY(offered.possible->member_bytes <= 64 * tier && offered.next->member_bytes > 64 * tier);
+    QCOMPARE(offered.next->with_room, 0u);
   }
 
   void a_profile_of_fixed_size_has_no_larger_model() {
@@ -68,11 +74,11 @@ class TestRuntimeMemoryReport : public QObject {
     const net::NodeId self = chain.member(founders[0])->id;
     config::ConsensusPart consensus = profile("plain");
     consensus.grows = 0;
-    QVERIFY(!MemoryReport(consensus).view(chain.registry(), self).larger);
+    QVERIFY(!MemoryReport(consensus).view(chain.registry(), self).next);
     consensus.grows = 1;
     consensus.layers = 7;  // the ladder has even numbers
     const auto view = MemoryReport(consensus).view(chain.registry(), self);
-    QVERIFY(!view.larger && view.member_bytes > 0);
+    QVERIFY(!view.next && view.present.member_bytes > 0);
   }
 };
 

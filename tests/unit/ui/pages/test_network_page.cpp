@@ -133,39 +133,45 @@ void TestNetworkPage::the_memory_of_the_network_is_shown() {
   QTRY_VERIFY(fixture_->page->findChild<QWidget*>(QStringLiteral("capacity_card")) != nullptr);
   const auto* card = fixture_->page->findChild<QWidget*>(QStringLiteral("capacity_card"));
   QVERIFY(!card->isVisible());
-  node::NetworkMemoryView memory{6,
-                                 5,
-                                 48'000'000'000,
-                                 2'000'000'000,
-                                 "Micro",
-                                 "Small",
-                                 100'000'000'000,
-                                 1'200'000'000,
-                                 4,
-                                 {{8, 640, 61'000'000, 2'500'000'000, 3, 5}}};
+  node::NetworkMemoryView memory;
+  memory.members = 6;
+  memory.known = memory.needs_room = 5;
+  memory.offered_bytes = 48'000'000'000;
+  memory.own_bytes = 2'000'000'000;
+  memory.tier = "Micro";
+  memory.next_tier = "Small";
+  memory.next_tier_bytes = 100'000'000'000;
+  memory.present = {6, 512, 40'000'000, 1'200'000'000, 4};
+  memory.next = {8, 640, 61'000'000, 2'500'000'000, 3};
   const auto show = [&] {
     fixture_->publish([&memory](node::Snapshot& next) { next.rounds.memory = memory; });
   };
   show();
   QTRY_VERIFY(card->isVisible());
   QTRY_COMPARE(
-      text("capacity_larger"),
-      QString::fromUtf8("The next larger model has 8 layers of width 640, which are 61.0\u00a0M parameters. "
-                        "Each member would need 2.33\u00a0GiB. So far 3 of 6 members offer that, and 5 would "
-                        "have to. This computer offers 477\u00a0MiB less."));
+      text("capacity_models"),
+      QString::fromUtf8(
+          "The next larger model has 8 layers of width 640 (61.0\u00a0M parameters) and needs 2.33\u00a0GiB "
+          "of "
+          "each. 3 of 6 members offer that, and 5 would have to. This computer offers 477\u00a0MiB less."));
   const auto facts = card->findChildren<Fact*>();
   QStringList values;
   for (const Fact* fact : facts) values << fact->value();
   QCOMPARE(values, (QStringList{QString::fromUtf8("44.7\u00a0GiB"), QStringLiteral("Micro"),
                                 QString::fromUtf8("1.86\u00a0GiB"), QString::fromUtf8("1.12\u00a0GiB")}));
-  memory.larger->with_room = 5;
-  memory.own_bytes = 2'500'000'000;
+  memory.possible = std::exchange(memory.next, std::nullopt);
   show();
-  QTRY_VERIFY(text("capacity_larger")
-                  .endsWith(QStringLiteral("Enough members offer that: 5 of 6. This computer does.")));
-  memory.larger.reset();
+  QTRY_COMPARE(
+      text("capacity_models"),
+      QString::fromUtf8("Enough members have room for 8 layers of width 640 (61.0\u00a0M parameters), with "
+                        "2.33\u00a0GiB of each."));
+  memory.next = {10, 768, 120'000'000, 2'000'000'000, 4};
   show();
-  QTRY_COMPARE(text("capacity_larger"), QStringLiteral("The network's profile has no larger model."));
+  QTRY_VERIFY(text("capacity_models").endsWith(QStringLiteral("This computer does.")));
+  memory.possible.reset();
+  memory.next.reset();
+  show();
+  QTRY_COMPARE(text("capacity_models"), QStringLiteral("The network's profile has no larger model."));
 }
 
 void TestNetworkPage::a_test_can_be_asked_for() {
