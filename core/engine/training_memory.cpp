@@ -24,6 +24,8 @@ constexpr std::uint64_t baseline_grain = 32 * mib;
 constexpr std::uint64_t margin = 96 * mib;
 // Of a checkpoint's copy of weights and moments.
 constexpr std::uint64_t most_copied_in_memory = 128 * mib;
+// A process with a compute module and no model, as measured.
+constexpr std::uint64_t module_resident = 190 * mib;
 constexpr std::uint64_t no_limit_allows = std::numeric_limits<std::uint64_t>::max();
 // One file's buffers while a checkpoint is written from the spool.
 constexpr std::uint64_t write_buffer = 16 * mib;
@@ -95,6 +97,34 @@ std::uint32_t add_activations(const TrainingMemoryRequest& request, const comput
   return std::min({allowed, of_step, spec.head ? pipeline::default_most_due : of_step});
 }
 
+// The needs, and the micro-batches that the process would hold with memory for all.
+struct Wanted {
+  train::MemoryNeeds needs;
+  std::uint32_t most = 1;
+};
+
+// resident: of the process before the model.
+Wanted needs_of(const TrainingMemoryRequest& request, std::uint64_t resident) {
+  const compute::StageSpec spec = spec_of(request);
+  const compute::MemoryEstimate model = compute::estimate_memory(spec, request.precision);
+  Wanted wanted;
+  train::MemoryNeeds& needs = wanted.needs;
+  needs.baseline = round_up(resident, baseline_grain);
+  needs.parameters = model.parameters + model.packed;
+  needs.gradients = model.gradients;
+  needs.moments = model.moments;
+  needs.data = request.data_bytes + request.outer_bytes;
+  needs.margin = margin;
+  wanted.most = add_activations(request, spec, needs);
+  if (!request.training) return wanted;
+  const std::vector<compute::SlotId> slots = compute::slots_of(request.shape, request.range);
+  const std::uint64_t copy = checkpoint::Snapshot::bytes_for(request.shape, slots);
+  // A larger one is in the spool: its 12 bytes a parameter would be more than weights and gradients.
+  needs.snapshot_whole = copy <= most_copied_in_memory ? copy + storage::large_file_buffer : no_limit_allows;
+  needs.snapshot_slot = write_buffer;
+  return wanted;
+}
+
 }  // namespace
 
 std::uint64_t outer_round_bytes(const RoundShape& shape) {
@@ -114,26 +144,10 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   platform::trim_heap();
   const std::uint64_t resident = platform::process_memory().resident.value_or(0);
   NS_ASSIGN_OR_RETURN(const std::uint64_t limit, limit_in_force(request.user_limit, resident));
-  const compute::StageSpec spec = spec_of(request);
-  const compute::MemoryEstimate model = compute::estimate_memory(spec, request.precision);
-  train::MemoryNeeds needs;
-  needs.baseline = round_up(std::max(resident, request.least_resident), baseline_grain);
-  needs.parameters = model.parameters + model.packed;
-  needs.gradients = model.gradients;
-  needs.moments = model.moments;
-  needs.data = request.data_bytes + request.outer_bytes;
-  needs.margin = margin;
-  const std::uint32_t most = add_activations(request, spec, needs);
-  if (request.training) {
-    const std::vector<compute::SlotId> slots = compute::slots_of(request.shape, request.range);
-    const std::uint64_t copy = checkpoint::Snapshot::bytes_for(request.shape, slots);
-    // A larger one is in the spool: its 12 bytes a parameter would be more than weights and gradients.
-    needs.snapshot_whole =
-        copy <= most_copied_in_memory ? copy + storage::large_file_buffer : no_limit_allows;
-    needs.snapshot_slot = write_buffer;
-  }
+  const Wanted wanted = needs_of(request, std::max(resident, request.least_resident));
+  const train::MemoryNeeds& needs = wanted.needs;
   TrainingMemory memory;
-  NS_ASSIGN_OR_RETURN(memory.plan, train::plan_memory(needs, limit, most));
+  NS_ASSIGN_OR_RETURN(memory.plan, train::plan_memory(needs, limit, wanted.most));
   const std::uint64_t outside = needs.baseline + needs.data + needs.margin +
                                 (memory.plan.whole_snapshot ? needs.snapshot_whole : needs.snapshot_slot);
   memory.tensor_bytes = limit - outside;
@@ -142,6 +156,15 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   memory.needs = needs;
   memory.sequences_together = request.sequences_together;
   return memory;
+}
+
+std::uint64_t unlimited_training_bytes(const TrainingMemoryRequest& request) {
+  const Wanted wanted = needs_of(request, module_resident);
+  const train::MemoryNeeds& needs = wanted.needs;
+  const std::uint64_t copy =
+      needs.snapshot_whole == no_limit_allows ? needs.snapshot_slot : needs.snapshot_whole;
+  return needs.baseline + needs.parameters + needs.gradients + needs.moments + needs.data + needs.workspace +
+         copy + train::activation_bytes(needs, wanted.most) + needs.margin;
 }
 
 std::string TrainingMemory::describe() const {

@@ -66,6 +66,9 @@ struct TrainingMemory {
 // Errors: Exhausted names the missing MiB and what to change.
 Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& request);
 
+// The expected peak without a limit, and the margin, of a process with a compute module. Pure: without this process's own size.
+std::uint64_t unlimited_training_bytes(const TrainingMemoryRequest& request);
+
 // Checks the resident size after each step. Above the limit, it first returns freed memory to the system,
 // then requests smaller micro-batches.  Threads: one.
 class MemoryWatch {

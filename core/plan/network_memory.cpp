@@ -3,36 +3,19 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/compute/stage_range.h"
+#include "core/compute/slot.h"
 
 namespace neuroshard::plan {
-namespace {
 
-// Of the largest part.
-std::uint64_t member_bytes(const GrowthRules& rules, const compute::ModelShape& shape, std::uint32_t parts) {
-  std::uint64_t most = 0;
-  for (const compute::StageRange& range : compute::cut_model(shape, parts)) {
-    compute::StageSpec spec;
-    spec.shape = shape;
-    spec.first_layer = range.first_layer;
-    spec.layer_count = range.layer_count;
-    spec.embed = range.embed;
-    spec.head = range.head;
-    most = std::max(most, training_bytes(rules, spec));
-  }
-  return program_bytes + most;
-}
-
-}  // namespace
-
-std::vector<ModelSize> model_sizes(const GrowthRules& rules, std::uint32_t parts) {
+std::vector<ModelSize> model_sizes(
+    const GrowthRules& rules, const std::function<std::uint64_t(const compute::ModelShape&)>& member_bytes) {
   std::vector<ModelSize> sizes;
   std::uint64_t parameters = 0;
   for (const Rung& rung : ladder(rules)) {
     const std::uint64_t has = compute::model_parameter_count(rung.shape);
     if (!sizes.empty() && 100 * has < upgrade_parameters_percent * parameters) continue;
     parameters = has;
-    sizes.push_back({rung.shape, member_bytes(rules, rung.shape, parts)});
+    sizes.push_back({rung.shape, member_bytes(rung.shape)});
   }
   return sizes;
 }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <vector>
 
 #include "core/plan/architecture.h"
@@ -17,11 +17,12 @@ inline constexpr std::uint32_t members_with_room_percent = 75;
 
 struct ModelSize {
   compute::ModelShape shape;
-  std::uint64_t member_bytes = 0;  // that a member needs for the largest part, the program included
+  std::uint64_t member_bytes = 0;  // that each member needs
 };
 // The minimum of the rules first, then shapes of their ladder, each the smallest with enough parameters more for an upgrade
-// from the one before. rules: valid; batch_tokens: those that a member has in memory at once. 1 ≤ parts ≤ layers.
-std::vector<ModelSize> model_sizes(const GrowthRules& rules, std::uint32_t parts);
+// from the one before. rules: valid.
+std::vector<ModelSize> model_sizes(
+    const GrowthRules& rules, const std::function<std::uint64_t(const compute::ModelShape&)>& member_bytes);
 
 struct NetworkMemory {
   std::uint64_t offered_bytes = 0;  // by all members

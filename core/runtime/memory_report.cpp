@@ -3,17 +3,22 @@
 #include <algorithm>
 
 #include "core/config/model_part.h"
+#include "core/engine/member_memory.h"
 #include "core/runtime/growth_rules.h"
 #include "core/runtime/standing.h"
 
 namespace neuroshard::runtime {
 namespace {
 
-// With the least activations: a member holds as few sequences at once as its memory asks for.
-plan::GrowthRules rules_of(const config::ConsensusPart& consensus, bool in_parts) {
-  plan::GrowthRules rules = growth_rules(consensus);
-  rules.batch_tokens = consensus.sequence * (in_parts ? config::pipeline_sequences(consensus) : 1);
-  return rules;
+// Of the member with the most to hold, in a network whose model has this shape.
+std::uint64_t most_member_bytes(config::ConsensusPart consensus, const compute::ModelShape& shape) {
+  consensus.layers = shape.layers;
+  consensus.hidden = shape.hidden;
+  std::uint64_t most = 0;
+  std::vector<compute::StageRange> parts = config::model_parts(consensus);
+  if (parts.empty()) parts = {compute::whole_range(shape)};
+  for (const compute::StageRange& part : parts) most = std::max(most, engine::member_bytes(consensus, part));
+  return most;
 }
 
 node::NetworkMemoryView::Model view_of(const plan::ModelSize& size,
@@ -25,10 +30,10 @@ node::NetworkMemoryView::Model view_of(const plan::ModelSize& size,
 }  // namespace
 
 MemoryReport::MemoryReport(const config::ConsensusPart& consensus) {
-  const std::size_t parts = config::model_parts(consensus).size();
-  plan::GrowthRules rules = rules_of(consensus, parts > 0);
+  plan::GrowthRules rules = growth_rules(consensus);
   if (!plan::validate(rules).ok()) rules.grows = false;  // a shape that no larger one continues
-  sizes_ = plan::model_sizes(rules, static_cast<std::uint32_t>(std::max<std::size_t>(parts, 1)));
+  sizes_ = plan::model_sizes(
+      rules, [&consensus](const compute::ModelShape& shape) { return most_member_bytes(consensus, shape); });
 }
 
 node::NetworkMemoryView MemoryReport::view(const chain::Registry& registry, const net::NodeId& self) const {

@@ -21,7 +21,7 @@ TERMS = re.compile(PLANNED.pattern + r" at the peak: (.*?)\. ")
 
 
 def planned(node):
-    """What the newest plan in its log expects, in bytes, and the terms of that sum."""
+    """The expectation of the newest plan in its log, in bytes, and its terms."""
     expected, terms = TERMS.findall((node.data / "logs/neuroshardd.log").read_text(errors="replace"))[-1]
     return {"planned_bytes": int(expected) << 20, "terms": terms}
 

@@ -9,9 +9,8 @@
 #include "core/config/model_part.h"
 #include "core/crypto/hash.h"
 #include "core/engine/initial_weights.h"
+#include "core/engine/member_memory.h"
 #include "core/engine/training_data.h"
-#include "core/outer/codec.h"
-#include "core/pipeline/stage_schedule.h"
 #include "core/platform/process/heap.h"
 #include "core/rounds/sync.h"
 
@@ -113,35 +112,15 @@ void ModelSetup::note_import(const data::ImportResult& result) {
 }
 
 TrainingMemoryRequest ModelSetup::memory_request() const {
-  TrainingMemoryRequest request;
-  request.shape = parts_.info.shape;
-  request.range = parts_.info.range;
+  TrainingMemoryRequest request =
+      engine::memory_request(consensus(), parts_.info.range, parts_.trains() && parts_.services.rounds);
   request.precision = precision_of(parts_.module.info);
   request.training = parts_.trains();
   request.data_bytes = parts_.trains() ? training_data_bytes(*parts_.dataset) : 0;
   request.user_limit = settings().number(config::Setting::MemoryLimit);
-  request.max_micro_batch = static_cast<std::uint32_t>(settings().number(config::Setting::MaxMicroBatch));
-  request.sequences_per_step = data::sequences_per_batch(static_cast<std::uint32_t>(consensus().batch_tokens),
-                                                         static_cast<std::uint32_t>(consensus().sequence));
   request.threads = thread_limit(parts_.directory);
-  if (is_part_) {
-    request.sequences_together = config::pipeline_sequences(consensus());
-    const std::vector<compute::StageRange> parts = config::model_parts(consensus());
-    const auto index =
-        static_cast<std::size_t>(std::find(parts.begin(), parts.end(), request.range) - parts.begin());
-    request.max_micro_batch =
-        std::min(pipeline::default_most_held,
-                 config::pipeline_depth(parts.size(), index) + pipeline::default_most_due);
-  }
-  if (parts_.trains() && parts_.services.rounds) {
-    RoundShape shape;
-    shape.parameters = compute::values_of(request.shape, request.range).count;
-    shape.fragments = rounds::sync_choice(consensus().sync).value_or(rounds::SyncChoice{}).fragments;
-    if (const auto codec = outer::codec_from_name(consensus().codec); codec.ok()) shape.codec.codec = *codec;
-    shape.error_feedback = config::is_sparse(consensus());
-    request.outer_bytes = outer_round_bytes(shape);
-    if (is_part_) request.outer_bytes += config::part_payload_bytes(consensus(), request.range);
-  }
+  if (!is_part_)
+    request.max_micro_batch = static_cast<std::uint32_t>(settings().number(config::Setting::MaxMicroBatch));
   return request;
 }
 

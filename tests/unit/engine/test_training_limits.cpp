@@ -1,7 +1,9 @@
 // Limits and settings of a running session: obeyed from the next step on, and clear about what is missing.
 #include <QtTest>
 
+#include "core/config/model_part.h"
 #include "core/config/network_profile.h"
+#include "core/engine/member_memory.h"
 #include "core/engine/session/session_limits.h"
 #include "core/engine/training_data.h"
 #include "core/engine/training_memory.h"
@@ -27,6 +29,7 @@ class TestTrainingLimits : public QObject {
   void others_use_up_the_days_writes();
   void rounds_take_the_place_of_old_checkpoints();
   void a_part_expects_no_more_micro_batches_than_a_step_has();
+  void a_member_needs_what_its_plan_expects();
 };
 
 namespace {
@@ -276,6 +279,26 @@ void TestTrainingLimits::a_part_expects_no_more_micro_batches_than_a_step_has() 
   QCOMPARE(most_of(parts[0], 12).plan.micro_batch, 12u);
   QCOMPARE(most_of(parts[2], 12).plan.micro_batch, 4u);
   QCOMPARE(most_of(parts[0], 100).plan.micro_batch, 16u);
+}
+
+// The need that people see of a network's members is the plan of a node without a limit.
+void TestTrainingLimits::a_member_needs_what_its_plan_expects() {
+  constexpr std::uint64_t mib = 1u << 20;
+  for (const char* sync : {"plain", "parts=3"}) {
+    config::ConsensusPart consensus = config::builtin_profile("devnet")->consensus;
+    consensus.layers = 6;
+    consensus.sync = sync;
+    std::vector<compute::StageRange> ranges = config::model_parts(consensus);
+    if (ranges.empty()) ranges = {compute::whole_range(config::model_shape(consensus))};
+    for (const compute::StageRange& range : ranges) {
+      engine::TrainingMemoryRequest request = engine::memory_request(consensus, range, true);
+      if (ranges.size() == 1) request.max_micro_batch = 1;
+      const engine::TrainingMemory memory = engine::plan_training_memory(request).value();
+      QVERIFY(memory.plan.whole_snapshot);
+      QCOMPARE(engine::member_bytes(consensus, range),
+               memory.plan.expected - memory.needs.baseline + 192 * mib + memory.needs.margin);
+    }
+  }
 }
 
 NS_TEST(TestTrainingLimits)

@@ -2,7 +2,6 @@
 #include <QtTest>
 
 #include "core/compute/growth.h"
-#include "core/compute/stage_range.h"
 #include "core/plan/network_memory.h"
 #include "tests/support/test_main.h"
 
@@ -28,6 +27,11 @@ GrowthRules small_rules() {
   return rules;
 }
 
+std::vector<ModelSize> sizes_of(const GrowthRules& rules) {
+  return model_sizes(rules,
+                     [&rules](const compute::ModelShape& shape) { return training_bytes(rules, shape); });
+}
+
 bool same(const compute::ModelShape& a, const compute::ModelShape& b) {
   return a.layers == b.layers && a.hidden == b.hidden;
 }
@@ -38,43 +42,28 @@ class TestPlanNetworkMemory : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void each_size_can_grow_to_the_next() {
-    for (const std::uint32_t parts : {1u, 3u, 6u}) {
-      const std::vector<ModelSize> sizes = model_sizes(small_rules(), parts);
-      QVERIFY(sizes.size() > 5);
-      QVERIFY(same(sizes.front().shape, small_rules().minimum));
-      for (std::size_t i = 1; i < sizes.size(); ++i) {
-        QVERIFY(compute::check_growth(sizes[i - 1].shape, sizes[i].shape).ok());
-        QVERIFY(10 * compute::model_parameter_count(sizes[i].shape) >=
-                13 * compute::model_parameter_count(sizes[i - 1].shape));
-        QVERIFY(sizes[i].member_bytes > sizes[i - 1].member_bytes);
-      }
-    }
-  }
-
-  // Against the whole model's bytes, which other tests compare with real nodes.
-  void a_member_needs_its_part() {
-    const GrowthRules rules = small_rules();
-    const auto whole = model_sizes(rules, 1), thirds = model_sizes(rules, 3);
-    QCOMPARE(whole.size(), thirds.size());
-    for (std::size_t i = 0; i < whole.size(); ++i) {
-      QVERIFY(same(whole[i].shape, thirds[i].shape));
-      QCOMPARE(whole[i].member_bytes, program_bytes + training_bytes(rules, whole[i].shape));
-      const std::uint64_t part = thirds[i].member_bytes - program_bytes;
-      QVERIFY(3 * part >= compute::estimate_memory(whole[i].shape, rules.precision, true).total());
-      QVERIFY(part < training_bytes(rules, whole[i].shape));
+    const std::vector<ModelSize> sizes = sizes_of(small_rules());
+    QVERIFY(sizes.size() > 5);
+    QVERIFY(same(sizes.front().shape, small_rules().minimum));
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      QCOMPARE(sizes[i].member_bytes, training_bytes(small_rules(), sizes[i].shape));
+    for (std::size_t i = 1; i < sizes.size(); ++i) {
+      QVERIFY(compute::check_growth(sizes[i - 1].shape, sizes[i].shape).ok());
+      QVERIFY(10 * compute::model_parameter_count(sizes[i].shape) >=
+              13 * compute::model_parameter_count(sizes[i - 1].shape));
     }
   }
 
   void a_model_of_fixed_size_has_no_larger_one() {
     GrowthRules rules = small_rules();
     rules.grows = false;
-    const auto sizes = model_sizes(rules, 1);
+    const auto sizes = sizes_of(rules);
     QCOMPARE(sizes.size(), std::size_t{1});
     QCOMPARE(network_memory(sizes, 0, {64 * gb, 64 * gb}).possible, std::size_t{0});
   }
 
   void it_counts_members_with_room() {
-    const auto sizes = model_sizes(small_rules(), 3);
+    const auto sizes = sizes_of(small_rules());
     const std::uint64_t now = sizes[1].member_bytes, next = sizes[2].member_bytes;
     const std::vector<std::uint64_t> offered{next, next - 1, now, now - 1, 0};
     const NetworkMemory memory = network_memory(sizes, 1, offered);
@@ -89,7 +78,7 @@ class TestPlanNetworkMemory : public QObject {
 
   // Every larger size is tried against the offers by itself.
   void the_largest_size_with_enough_room_is_possible() {
-    const auto sizes = model_sizes(small_rules(), 3);
+    const auto sizes = sizes_of(small_rules());
     for (std::size_t most = 0; most < sizes.size(); ++most) {
       const std::uint64_t enough = sizes[most].member_bytes;
       const NetworkMemory memory = network_memory(sizes, 0, {enough, enough + 1, enough, 0});
@@ -99,7 +88,7 @@ class TestPlanNetworkMemory : public QObject {
   }
 
   void the_tier_is_of_all_memory() {
-    const auto sizes = model_sizes(small_rules(), 1);
+    const auto sizes = sizes_of(small_rules());
     QVERIFY(network_memory(sizes, 0, {20 * gb, 19 * gb}).tier == Tier::Nano);
     QVERIFY(network_memory(sizes, 0, {20 * gb, 20 * gb}).tier == Tier::Micro);
   }
