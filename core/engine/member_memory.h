@@ -9,12 +9,12 @@
 
 namespace neuroshard::engine {
 
-// What follows from the profile: the shape, a step's sequences, the micro-batches of a pipeline, and the outer rounds. range: one of
+// All that follows from the profile: the shape, a step's sequences, the micro-batches of a pipeline, and the outer rounds. range: one of
 // config::model_parts(), or the whole model. The rest is the node's own.
 TrainingMemoryRequest memory_request(const config::ConsensusPart& consensus, const compute::StageRange& range,
                                      bool in_rounds);
 
-// What a node needs that holds the range in rounds, in fp32 on one thread, with the plan's margin: with all micro-batches that a
+// Bytes that a node needs which holds the range in rounds, in fp32 on one thread, with the plan's margin: with all micro-batches that a
 // pipeline gives it to hold, or with one sequence of a whole model. Pure.
 std::uint64_t member_bytes(const config::ConsensusPart& consensus, const compute::StageRange& range);
 

@@ -24,6 +24,7 @@ using SharedBytes = std::shared_ptr<const Bytes>;
 struct FrameTimes {
   Duration heartbeat = std::chrono::seconds(1);  // Alive after so long without a message of one's own
   Duration silence = std::chrono::seconds(3);    // the other end is gone after so long without anything
+  Duration ready = std::chrono::seconds(30);     // for each hop that is to follow a route (next_hop.h)
 };
 
 class FrameStream {

@@ -16,8 +16,17 @@ void NextHop::follow(const Route& route, std::size_t position) {
   const bool same = (stream_ != nullptr || opening_) && hop() == route.hops[position];
   route_ = route;
   position_ = position;
+  await_ready();
   if (!same) return open();
   if (stream_ != nullptr) stream_->send(encode_message(Follow{route_}));
+}
+
+void NextHop::await_ready() {
+  if (!events_->ready) return;
+  const auto hops = static_cast<std::int64_t>(route_.hops.size() - position_);
+  patience_ = around_.executor.post_after(hops * around_.times.ready, [this] {
+    lose(make_error(ErrorCode::Unavailable, "the peer is there and does not get ready for the session"));
+  });
 }
 
 void NextHop::open() {
@@ -64,6 +73,7 @@ void NextHop::transmit(const Sent& sent) {
 }
 
 void NextHop::close(std::uint64_t finished_below) {
+  patience_.reset();
   unanswered_.clear();
   kept_.clear();
   if (stream_ != nullptr) stream_->send(encode_message(Close{finished_below}));
@@ -96,10 +106,14 @@ Expected<std::size_t> NextHop::admit(ByteSpan header) const {
 void NextHop::received(ByteSpan header, Bytes payload) {
   const Message message = decode_message(header).value();  // admitted
   const std::shared_ptr<const Events> events = events_;
-  if (const auto* lost = std::get_if<Lost>(&message)) return events->lost(*lost);
+  if (const auto* lost = std::get_if<Lost>(&message)) {
+    patience_.reset();
+    return events->lost(*lost);
+  }
   if (const auto* ready = std::get_if<Ready>(&message)) {
-    if (ready->revision == route_.revision && events->ready) events->ready();
-    return;
+    if (ready->revision != route_.revision || !events->ready) return;
+    patience_.reset();
+    return events->ready();
   }
   const auto* result = std::get_if<Result>(&message);
   if (result == nullptr) return;
@@ -113,6 +127,7 @@ void NextHop::received(ByteSpan header, Bytes payload) {
 }
 
 void NextHop::lose(const Error& error) {
+  patience_.reset();
   const std::shared_ptr<const Events> events = events_;
   events->lost({static_cast<std::uint8_t>(position_), hop().node, error.message});
 }

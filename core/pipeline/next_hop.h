@@ -5,6 +5,9 @@
 // outputs, are the same thing.
 // Of a text everything that was sent is kept, as another stage needs it for its caches.
 //
+// A hop that is there and never follows the route counts as lost. Each end waits as long as the hops behind it may take one after
+// the other, so the one before the silent hop is the first to say so.
+//
 // Memory: the payloads that are kept: at most the route's window of them, or its positions. Threads: the executor's.
 #pragma once
 
@@ -71,6 +74,7 @@ class NextHop {
   void transmit(const Sent& sent);
   Expected<std::size_t> admit(ByteSpan header) const;
   void received(ByteSpan header, Bytes payload);
+  void await_ready();
   void lose(const Error& error);
 
   const Surroundings around_;
@@ -82,6 +86,7 @@ class NextHop {
   bool opening_ = false;
   std::map<std::uint64_t, Sent> kept_;  // by index
   std::set<std::uint64_t> unanswered_;
+  std::unique_ptr<TimerHandle> patience_;  // with the hops behind; null: they are ready, or one is lost
   Lifetime lifetime_;
 };
 

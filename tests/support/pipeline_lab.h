@@ -43,14 +43,14 @@ class DelayedStream final : public net::PeerStream {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// A later hop that takes everything, says that it is there and ready, and never answers.
+// A hop that takes everything, says that it is there, and ready or not, and never answers.
 class SilentHop {
  public:
-  explicit SilentHop(Executor& executor) : executor_(executor) {}
+  explicit SilentHop(Executor& executor, bool ready = true) : executor_(executor), ready_(ready) {}
   void take(std::shared_ptr<net::PeerStream> stream) {
     streams_.push_back(std::move(stream));
     read(*streams_.back());
-    write_frame(*streams_.back(), pipeline::Ready{0});
+    if (ready_) write_frame(*streams_.back(), pipeline::Ready{0});
     beat();
   }
 
@@ -71,6 +71,7 @@ class SilentHop {
     timer_ = executor_.post_after(std::chrono::seconds(1), [this] { beat(); });
   }
   Executor& executor_;
+  const bool ready_;
   std::vector<std::shared_ptr<net::PeerStream>> streams_;
   std::unique_ptr<TimerHandle> timer_;
 };

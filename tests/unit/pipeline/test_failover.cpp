@@ -304,6 +304,30 @@ class TestPipelineFailover : public QObject {
     QVERIFY(hostile.lost.back().what.find("held the stage up") != std::string::npos);
   }
 
+  void a_hop_that_never_gets_ready_is_replaced_data() { a_dead_stage_is_replaced_data(); }
+  // It answers the heartbeats, so nothing else shows that it is of no use. The honest hops before it are not blamed.
+  void a_hop_that_never_gets_ready_is_replaced() {
+    QFETCH(int, position);
+    Fixture all(*module_, 4);
+    const auto at = static_cast<std::size_t>(position);
+    Node& silent = all.lab.add_node();
+    silent.range = all.first[at]->range;
+    silent.silent = std::make_unique<SilentHop>(all.lab.executor(), false);
+    std::vector<Node*> hops = all.first;
+    hops[at] = &silent;
+    LabDriver driver(all.lab, all.lab.add_node(), all.lab.route(hops, sequences, 4), all.shape, 11, 12);
+    driver.holders = [&](const pipeline::StageRange& range) { return all.lab.holders(range); };
+    driver.start();
+    QVERIFY(all.lab.run_until([&] { return driver.finished(); }, 2 * minute));
+    QCOMPARE(driver.lost.size(), std::size_t{1});
+    QVERIFY(driver.lost[0].node == silent.id && driver.lost[0].position == position);
+    QVERIFY2(driver.lost[0].what.find("does not get ready") != std::string::npos,
+             driver.lost[0].what.c_str());
+    QCOMPARE(driver.driver().replaced(), std::uint64_t{1});
+    for (const std::size_t i : {0, 1, 2})
+      if (i != at) QCOMPARE(applied(*all.first[i]), std::uint64_t{12});
+  }
+
   // A hop whose rows are not numbers loses its session; nothing of it is applied, and others go on.
   void rows_that_are_no_numbers() {
     Fixture all(*module_, 4);
