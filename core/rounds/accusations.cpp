@@ -94,8 +94,10 @@ void Accusations::fetch(const Hash256& key, const chain::OpenRow& open, std::vec
         if (!life.alive()) return;
         const auto entry = entries_.find(key);
         if (entry == entries_.end()) return;
-        entry->second.fetching = proof.ok();  // until it is verified
-        if (proof.ok()) verify(key, open, std::move(*proof));
+        if (proof.ok()) return verify(key, open, std::move(*proof));
+        entry->second.fetching = false;
+        // Else evidence whose proof never comes would keep its peer's other evidence out, and fill the room.
+        if (entry->second.accuser) entries_.erase(entry);
       });
 }
 

@@ -1,6 +1,6 @@
 // Evidence of false results, with the proofs that it needs: those of this node's own checks, and others', whose proof is
 // fetched from whoever sent the evidence and verified before anything else is done with it: one at a time from a peer. A peer
-// that sends a useless proof is not listened to again in the round.
+// that sends a useless proof is not listened to again in the round; evidence whose proof does not come is forgotten.
 //
 // All services outlive it. Threads: the executor's; proofs are verified in RoundWork.
 #pragma once
@@ -55,7 +55,7 @@ class Accusations {
     State state = State::Fetching;
     std::optional<net::NodeId> accuser;  // the first peer that sent it; nothing: this node, or a block
     ByteSourcePtr proof;                 // null: not here
-    bool fetching = false;
+    bool fetching = false;  // or verifying
   };
   static const chain::FalseResult& result_of(const chain::Evidence& evidence) {
     return std::get<chain::FalseResult>(evidence.what);

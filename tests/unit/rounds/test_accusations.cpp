@@ -262,6 +262,20 @@ class TestAccusations : public QObject {
     }
   }
 
+  void a_proof_that_does_not_come_keeps_no_other_evidence_out() {
+    AccusationsBench bench;
+    const Evidence right = bench.right_evidence(0);
+    for (std::uint8_t i = 0; i < 100; ++i) {  // more than there is room for
+      QCOMPARE(bench.take(one_peer, with_proof(right, i, 1000)), Verdict::Taken);
+      QCOMPARE(bench.take(one_peer, right), Verdict::Limit);  // one after the other
+      bench.run();
+    }
+    QVERIFY(bench.proven.empty());
+    QCOMPARE(bench.take(one_peer, right), Verdict::Taken);
+    bench.run();
+    QCOMPARE(bench.proven.size(), std::size_t{1});
+  }
+
   void a_block_with_a_right_proof_waits_for_it() {
     AccusationsBench bench;
     const Evidence right = bench.right_evidence(2);
@@ -343,7 +357,7 @@ class TestAccusations : public QObject {
       if (told) bench.accusations.on_block(other.opening);
       // Before the other history is known, and after.
       const std::size_t asked = bench.asked();
-      QCOMPARE(bench.accusations.take(one_peer, failed, other.opening),
+      QCOMPARE(bench.accusations.take(one_peer, of_block, other.opening),
                told ? Verdict::Inadmissible : Verdict::Past);
       QCOMPARE(bench.accusations.examine(of_block, other.opening, {one_peer}), Finding::Wrong);
       QCOMPARE(bench.accusations.examine(failed, other.opening, {one_peer}), Finding::Wrong);
