@@ -22,6 +22,11 @@ auto local_fields(auto& memory) {
   return std::tie(memory.beacon_seed, memory.boots, memory.vouchers);
 }
 
+// Without a limit a node offers what its machine has free, which is a little different at each start.
+bool is_other_offer(std::uint32_t offered, std::uint32_t before) {
+  return 10ull * (std::max(offered, before) - std::min(offered, before)) > before;
+}
+
 }  // namespace
 
 Bytes encode_local(const LocalMemory& memory) {
@@ -164,7 +169,8 @@ std::optional<OwnMembership::What> OwnMembership::change(const ChainTip& tip, co
   if (needs_commitment(member, round))
     return Commit{chain_from(round + 1 + rounds_until_commitment_holds).commitment()};
   const Offer offer{wishes_.memory_tiers};
-  if (offer.memory_tiers != 0 && applies(tip, unsigned_at(reference_to(tip), offer))) return offer;
+  const bool news = offer.memory_tiers != 0 && is_other_offer(offer.memory_tiers, member.memory_tiers);
+  if (news && applies(tip, unsigned_at(reference_to(tip), offer))) return offer;
   return std::nullopt;
 }
 

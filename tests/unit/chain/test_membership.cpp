@@ -122,8 +122,15 @@ class TestMembership : public QObject {
     QVERIFY(said<Offer>(second) != nullptr && said<Offer>(second)->memory_tiers == 13);
     QVERIFY(j.take(second));
     QVERIFY(!member.missing(j.tip()));
-    member.want({{}, 14});
+    member.want({{}, 16});
     QVERIFY(!member.missing(j.tip()));  // not yet again
+    for (std::uint64_t block = 0; block < offer_pause_blocks; ++block)
+      QVERIFY(j.chain.join(j.chain.add_node()));
+    member.want({{}, 14});
+    QVERIFY(!member.missing(j.tip()));  // within a tenth
+    member.want({{}, 16});
+    const auto third = member.missing(j.tip());
+    QVERIFY(said<Offer>(third) != nullptr && said<Offer>(third)->memory_tiers == 16);
   }
 
   // Others may count on it as a holder, or take it for a member that is slow.
