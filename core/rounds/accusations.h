@@ -55,7 +55,7 @@ class Accusations {
     State state = State::Fetching;
     std::optional<net::NodeId> accuser;  // the first peer that sent it; nothing: this node, or a block
     ByteSourcePtr proof;                 // null: not here
-    bool fetching = false;  // or verifying
+    bool fetching = false;               // or verifying
   };
   static const chain::FalseResult& result_of(const chain::Evidence& evidence) {
     return std::get<chain::FalseResult>(evidence.what);
