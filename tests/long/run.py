@@ -47,7 +47,12 @@ class Part:
 
     @property
     def ok(self):
+        """It measured something, met or not."""
         return self.record["outcome"] in FINISHED
+
+    @property
+    def passed(self):
+        return self.record["outcome"] == "passed"
 
     @property
     def figures(self):

@@ -100,7 +100,7 @@ def partition(run):
     for name, words in parts.items():
         part = run.part(name, [measure, *words], lambda out: {**reading.marked("SUMMARY")(out), **reading.table(out)})
         run.figures[name] = part.figures.get("lines")
-    run.claim("Partitions equal brute force on random graphs", "all equal", f"{oracle.figures.get('failed', '?')} failed", oracle.ok, "10,000 graphs")
+    run.claim("Partitions equal brute force on random graphs", "all equal", f"{oracle.figures.get('failed', '?')} failed", oracle.passed, "10,000 graphs")
 
 
 ATTACK = re.compile(r"^(dense|top-k), (2 of 8|4 of 10, f=4), ([\w-]+): (?:ours )?([+-][\d.]+) %.*?(MISSED \((?!plain mean).*)?$")
@@ -140,7 +140,7 @@ def rounds(run):
         part = qt_test(run, name, False)
         run.figures[name] = part.figures
         run.claim(f"Simulated rounds of the chain with many seeds: {name}", "all pass",
-                  f"{part.figures.get('passed', '?')} passed, {part.figures.get('failed', '?')} failed", part.ok, 1)
+                  f"{part.figures.get('passed', '?')} passed, {part.figures.get('failed', '?')} failed", part.passed, 1)
 
 
 @target("audit-batches", "three real nodes train on published text; 1,000 random batches of the other two are rebuilt, also after kills (a few minutes)")
@@ -149,7 +149,7 @@ def audit_batches(run):
     part = qt_test(run, "test_audit_batches", False, NS_AUDIT_BATCHES="1000")
     run.figures["audit"] = part.figures
     run.claim("`audit batch` rebuilds 1,000 random batches of other nodes", "all equal, bit for bit",
-              f"{part.figures.get('passed', '?')} tests passed, {part.figures.get('failed', '?')} failed", part.ok, "1,000 batches")
+              f"{part.figures.get('passed', '?')} tests passed, {part.figures.get('failed', '?')} failed", part.passed, "1,000 batches")
 
 
 @target("torn", "50 kill -9 of real nodes in the middle of a round's large writes (a quarter of an hour)")
@@ -158,7 +158,7 @@ def torn(run):
     part = qt_test(run, "test_rounds_torn", True)
     run.figures = part.figures
     run.claim("kill -9 of real nodes in the middle of a round's large writes: torn anchors", "none",
-              "; ".join(part.figures.get("lines", [])), part.ok, "50 kills")
+              "; ".join(part.figures.get("lines", [])), part.passed, "50 kills")
 
 
 @target("nights", "a month of twelve desktops with nights, weekends and reboots, three seeds; a cut of three nodes, twenty seeds (an hour)")
@@ -172,7 +172,7 @@ def nights(run):
                         env={**test.environment, "NS_LONG": "1", "NS_SEED": seed, "QTEST_FUNCTION_TIMEOUT": "14400000"})
         run.figures[name] = part.figures
         run.claim(f"Simulated desktops that sleep at night: {name}", "no pause longer than the stall rule says",
-                  "; ".join(part.figures.get("lines", [])) or f"{part.figures.get('passed', '?')} passed", part.ok, 1)
+                  "; ".join(part.figures.get("lines", [])) or f"{part.figures.get('passed', '?')} passed", part.passed, 1)
 
 
 @target("rounds-scale", "what rounds of the chain cost by the number of nodes (SIZES: some only)")
@@ -224,7 +224,7 @@ def nat_product(run):
                     env={**test.environment, "NS_NAT_FULL": "1", "QTEST_FUNCTION_TIMEOUT": "1200000"}, loud=True)
     run.figures = part.figures
     run.require(not part.figures.get("skipped"), "the test skipped a part of itself")
-    run.claim("Real nodes in eight homes of seven kinds meet", "28 of 28 pairs", "; ".join(part.figures.get("lines", [])), part.ok, 1)
+    run.claim("Real nodes in eight homes of seven kinds meet", "28 of 28 pairs", "; ".join(part.figures.get("lines", [])), part.passed, 1)
 
 
 @target("kills", "100 kill -9 of real nodes of a chain at random moments, two cuts of their network, a lost disk, a late joiner (root; a quarter of an hour)")
@@ -234,5 +234,5 @@ def kills(run):
     part = qt_test(run, "test_rounds_kills", True)
     run.figures = part.figures
     run.claim("Real nodes of a chain through kill -9, cuts of the network, a lost disk and a late joiner",
-              "one block of a height, no work twice, equal anchors, at most one round lost a kill", "; ".join(part.figures.get("lines", [])), part.ok,
+              "one block of a height, no work twice, equal anchors, at most one round lost a kill", "; ".join(part.figures.get("lines", [])), part.passed,
               "100 kills")

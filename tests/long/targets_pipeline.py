@@ -87,7 +87,7 @@ def parts_memory(run):
               f"{figures['parameters']} parameters, {figures['parts']} parts; the groups use the rest for files: {max(figures['group_peaks']) / mib:.0f} MiB")
     if "worse_by" in figures:
         run.claim(f"The same model after {steps} steps: loss beside that of one node with as many tokens", "within 2 %",
-                  f"{100 * figures['worse_by']:+.2f} % ({figures['parts_loss']:.4f}, {figures['alone_loss']:.4f})", part.ok,
+                  f"{100 * figures['worse_by']:+.2f} % ({figures['parts_loss']:.4f}, {figures['alone_loss']:.4f})", part.passed,
                   f"mean of the last 10 steps; {figures['parts_seconds']} s, alone {figures['alone_seconds']} s")
 
 
@@ -130,7 +130,7 @@ def parts_kills(run):
     run.figures = figures = part.figures
     if "most" in figures:
         run.claim("Kills of nodes in a network of 3 parts with 2 nodes each: time until the others' training goes on; rounds in which holders of a "
-                  "part certified different anchors", "≤ 5 s; 0", f"{figures['median']} s, at most {figures['most']} s; {figures['differ']}", part.ok,
+                  "part certified different anchors", "≤ 5 s; 0", f"{figures['median']} s, at most {figures['most']} s; {figures['differ']}", part.passed,
                   f"{figures['kills']} kills, seed {seed}; {figures['anchors']} anchors; last loss {figures.get('loss', 0):.3f}")
 
 
@@ -151,11 +151,11 @@ def parts_moves(run):
         seconds = sorted(one["seconds"] for one in figures["moves"] if choose(one))
         return f"{statistics.median(seconds):.0f} s, at most {seconds[-1]:.0f} s" if seconds else "none"
 
-    run.claim(f"{what}: time from their start until each part has two holders", "≤ 180 s", f"{figures['covered_seconds']:.0f} s", part.ok, f"seed {seed}")
+    run.claim(f"{what}: time from their start until each part has two holders", "≤ 180 s", f"{figures['covered_seconds']:.0f} s", part.passed, f"seed {seed}")
     run.claim(f"{what}: time until a part that lost one of two holders has two again. The holder said that it leaves; it was killed; the node that moves was "
               "killed, too", "≤ 180 s each",
               "; ".join((times(lambda one: not one["killed"] and not one["mover_killed"]), times(lambda one: one["killed"] and not one["mover_killed"]),
-                         times(lambda one: one["mover_killed"]))), part.ok, f"{len(figures['moves'])} moves, seed {seed}")
+                         times(lambda one: one["mover_killed"]))), part.passed, f"{len(figures['moves'])} moves, seed {seed}")
     run.claim(f"{what}: rounds in which holders of a part certified different anchors", "0", f"{figures['differ']} of {figures['anchors']}",
               not figures["differ"], f"{len(figures['moves'])} moves; last loss {figures.get('loss', 0):.3f}")
 

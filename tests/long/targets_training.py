@@ -25,14 +25,14 @@ def functional(run, name, **environment):
 @target("kill", "50 kill -9 at random moments; the losses must equal an uninterrupted run's")
 def kill(run):
     part = functional(run, "test_kill_resume")
-    run.claim("Losses after kill -9 equal the uninterrupted run's, digit for digit", "all equal", "; ".join(part.figures.get("lines", [])), part.ok,
+    run.claim("Losses after kill -9 equal the uninterrupted run's, digit for digit", "all equal", "; ".join(part.figures.get("lines", [])), part.passed,
               "50 kills")
 
 
 @target("memory", "the memory limit at three values, under a watchdog and, where possible, in a cgroup")
 def memory(run):
     part = functional(run, "test_memory_limit")
-    run.claim("A memory limit holds for the whole process", "peak at most the limit", "; ".join(part.figures.get("lines", [])), part.ok, "3 limits")
+    run.claim("A memory limit holds for the whole process", "peak at most the limit", "; ".join(part.figures.get("lines", [])), part.passed, "3 limits")
 
 
 def study(run, name, *options):

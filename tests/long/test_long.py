@@ -130,7 +130,8 @@ class LongChecks(unittest.TestCase):
 
     def test_missed_unsteady_skipped_and_nothing(self):
         run = self.new_run()
-        run.part("missed", ["sh", "-c", "exit 2"], missed=(2,))
+        part = run.part("missed", ["sh", "-c", "exit 2"], missed=(2,))
+        self.assertEqual((part.ok, part.passed), (True, False))
         self.assertEqual(run.finish(), 2)
         run = self.new_run()
         run.part("steady", ["true"])
