@@ -51,6 +51,8 @@ inline constexpr std::uint64_t return_right_ms =
 // An active member without units is dormant after so many rounds without a contribution, and at least so many blocks.
 inline constexpr std::uint64_t quiet_rounds = 4;
 inline constexpr std::uint64_t quiet_blocks = 16;
+// Of an offer: 131 TB, so the sum over all members is a number of bytes in 64 bits.
+inline constexpr std::uint32_t most_memory_tiers = 1u << 18;
 // Between two offers of memory by a member. Longer than statement_life, so an earlier one can't be shown again.
 inline constexpr std::uint64_t offer_pause_blocks = 16;
 inline constexpr std::uint64_t seen_window_ms = 7ull * 24 * 3600 * 1000;

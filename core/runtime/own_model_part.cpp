@@ -1,5 +1,6 @@
 #include "core/runtime/own_model_part.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/plan/architecture.h"
@@ -34,7 +35,8 @@ std::optional<std::uint32_t> OwnModelPart::part_of(const engine::RoundFacts& fac
 
 void OwnModelPart::take(const engine::RoundFacts& facts) {
   fitting_ = facts.parts_that_fit;
-  memory_tiers_ = static_cast<std::uint32_t>(facts.memory_limit / plan::memory_tier_bytes);
+  memory_tiers_ = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(facts.memory_limit / plan::memory_tier_bytes, chain::most_memory_tiers));
   held_ = part_of(facts);
 }
 

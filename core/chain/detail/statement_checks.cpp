@@ -142,6 +142,7 @@ Expected<void> check(const StatementContext& context, const Registry& /*now*/, c
 Expected<void> check(const StatementContext& context, const Registry& /*now*/, const Statement& /*statement*/,
                      const MemberRecord* member, const Offer& what) {
   if (member == nullptr) return denied("the node is not a member");
+  if (what.memory_tiers > most_memory_tiers) return denied("the member offers more memory than nodes have");
   if (what.memory_tiers == member->memory_tiers) return denied("the member offers this memory already");
   if (member->offered_height != 0 &&
       context.before.height() + 1 < member->offered_height + offer_pause_blocks)

@@ -1,5 +1,6 @@
 // Memory that members offer, in the registry.
 #include <QtTest>
+#include <limits>
 
 #include "tests/support/test_main.h"
 #include "tests/unit/chain/chain_fixture.h"
@@ -33,6 +34,12 @@ class TestChainRegistryOffers : public QObject {
     const std::size_t stranger = t.chain.add_node();
     QCOMPARE(t.chain.refusal(stranger, Offer{16}), std::string("the node is not a member"));
     QCOMPARE(t.chain.refusal(t.nodes[1], Offer{0}), std::string("the member offers this memory already"));
+    // All members' sum is a number of bytes.
+    static_assert(std::uint64_t{most_memory_tiers} * 500'000'000 <=
+                  std::numeric_limits<std::uint64_t>::max() / max_members);
+    QCOMPARE(t.chain.refusal(t.nodes[1], Offer{most_memory_tiers + 1}),
+             std::string("the member offers more memory than nodes have"));
+    QCOMPARE(t.chain.refusal(t.nodes[1], Offer{most_memory_tiers}), std::string());
   }
 
   // Else a member could fill the blocks with them.
