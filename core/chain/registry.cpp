@@ -25,6 +25,7 @@ enum class Leaf : std::uint8_t {
   Revocation = 8,
   OpenRow = 9,
   Strike = 10,
+  Size = 11,
 };
 
 constexpr std::size_t row_bytes = 32 + 8 + 8 * 8;
@@ -147,6 +148,20 @@ auto strike_fields(auto& strike) {
 
 void append(Bytes& bytes, const StrikeRecord& strike) {
   append_record(bytes, strike_fields(strike));
+}
+
+auto size_fields(auto& size) {
+  return std::tie(size.size, size.next, size.results, size.changing);
+}
+
+void append(Bytes& bytes, const SizeRecord& size) {
+  append_record(bytes, size_fields(size));
+}
+
+bool is_consistent(const SizeRecord& size, const std::optional<ClosedRound>& closed) {
+  const bool near = size.next + 1 >= size.size && size.size + 1 >= size.next;
+  return near && size.results <= results_to_change_size && (size.next != size.size || size.results == 0) &&
+         size.changing == (size.results == results_to_change_size) && (!size.changing || closed);
 }
 
 void append_closed(Bytes& bytes, const std::optional<ClosedRound>& closed) {
@@ -319,6 +334,7 @@ Hash256 Registry::compute_root() const {
   add_leaves(&leaves, Leaf::Revocation, revocations_);
   add_leaves(&leaves, Leaf::OpenRow, open_rows_);
   add_leaves(&leaves, Leaf::Strike, strikes_);
+  if (size_ != SizeRecord{}) leaves.push_back(leaf_of(Leaf::Size, bytes_of(size_fields(size_))));
   return crypto::merkle_root(leaves);
 }
 
@@ -332,9 +348,11 @@ Bytes Registry::encode() const {
   append_records(bytes, wallets_);
   append_records(bytes, members_);
   append_records(bytes, revocations_);
-  if (open_rows_.empty() && strikes_.empty()) return bytes;  // a network whose members hold all rows
+  const bool first_size = size_ == SizeRecord{};
+  if (open_rows_.empty() && strikes_.empty() && first_size) return bytes;
   append_records(bytes, open_rows_);
   append_records(bytes, strikes_);
+  if (!first_size) append(bytes, size_);
   return bytes;
 }
 
@@ -358,14 +376,18 @@ Expected<RegistryPtr> Registry::decode(ByteSpan bytes) {
   for (MemberRecord& member : r.members_) member = read_member(in);
   r.revocations_.resize(in.count(revocation_bytes, max_revocations));
   for (RevocationRecord& revocation : r.revocations_) in.read(revocation_fields(revocation));
-  const bool has_open = !in.at_end();
-  if (has_open) {
+  const bool has_more = !in.at_end();
+  if (has_more) {
     r.open_rows_.resize(in.count(least_open_row_bytes, most_open_rows));
     for (OpenRow& row : r.open_rows_) row = read_open_row(in);
     r.strikes_.resize(in.count(strike_bytes, most_strikes));
     for (StrikeRecord& strike : r.strikes_) in.read(strike_fields(strike));
   }
-  if (!in.at_end() || has_open == (r.open_rows_.empty() && r.strikes_.empty()))
+  const bool has_size = !in.at_end();
+  if (has_size) in.read(size_fields(r.size_));
+  const bool is_first_size = r.size_ == SizeRecord{};
+  if (!in.at_end() || has_size == is_first_size ||
+      has_more == (r.open_rows_.empty() && r.strikes_.empty() && is_first_size))
     return corrupt("the registry can't be read");
 
   r.rebuild_indexes();
@@ -373,7 +395,7 @@ Expected<RegistryPtr> Registry::decode(ByteSpan bytes) {
       ascending_below(r.wallets_, r.next_wallet_) && ascending_below(r.members_, r.next_member_) &&
       !r.by_id_->has_duplicates() && !r.by_wallet_key_->has_duplicates() &&
       is_ascending(r.revocations_, &RevocationRecord::place) && is_ascending(r.open_rows_, &OpenRow::place) &&
-      is_ascending(r.strikes_, &StrikeRecord::place) &&
+      is_ascending(r.strikes_, &StrikeRecord::place) && is_consistent(r.size_, r.closed_) &&
       std::all_of(r.members_.begin(), r.members_.end(),
                   [&r](const MemberRecord& member) { return r.wallet(member.wallet) != nullptr; });
   if (!consistent) return corrupt("the registry's records contradict each other");

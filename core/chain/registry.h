@@ -9,7 +9,7 @@
 // The root is a Merkle tree (RFC 6962, section 2.1) with one leaf per record, in this order: the position (where
 // the chain stands), the ancestors' hashes, the committee of the epoch, the closed round, then all rows, all
 // wallets and all members ascending by number, all revocations ascending by node and wallet, all open rows ascending by
-// row and round, and all strikes ascending by wallet, round and result. A leaf is a kind (u8, in that order from 1) and the record's bytes
+// row and round, all strikes ascending by wallet, round and result, and the size of the model, where it is not as at first. A leaf is a kind (u8, in that order from 1) and the record's bytes
 // as encode() writes them.
 //
 // A node key that a wallet revoked stays in the registry for ever, so that it never registers for this wallet again.
@@ -30,6 +30,7 @@
 #include "core/chain/block.h"
 #include "core/chain/checks.h"
 #include "core/chain/detail/key_index.h"
+#include "core/chain/model_size.h"
 #include "core/chain/open_row.h"
 #include "core/chain/rules.h"
 #include "core/net/node_id.h"
@@ -138,6 +139,7 @@ class Registry {
   // Where members hold some rows only; else there are none.
   const std::vector<OpenRow>& open_rows() const { return open_rows_; }
   const std::vector<StrikeRecord>& strikes() const { return strikes_; }
+  const SizeRecord& size() const { return size_; }  // of the model
   // Null: it is settled, or the round is not closed.
   const OpenRow* open_row(std::uint32_t row, std::uint64_t round) const;
   // Null: this wallet has not revoked this node key.
@@ -177,6 +179,7 @@ class Registry {
   void complete();                // what follows from the records
   friend class BlockApplication;  // detail/block_application.h
   friend class OpenRowChanges;    // detail/open_row_changes.h
+  friend class SizeChanges;       // detail/size_changes.h
   std::uint64_t height_ = 0, time_ms_ = 0, round_ = 0, opening_height_ = 0;
   Hash256 opening_hash_{}, beacon_{}, tokenizer_{}, root_{};
   std::vector<Hash256> recent_;    // hashes of the blocks before this one, newest first
@@ -188,6 +191,7 @@ class Registry {
   std::vector<RevocationRecord> revocations_;
   std::vector<OpenRow> open_rows_;
   std::vector<StrikeRecord> strikes_;
+  SizeRecord size_;
   std::uint64_t epoch_round_ = 0, epoch_ms_ = 0;
   std::vector<std::uint32_t> epoch_committee_;
   std::uint32_t next_member_ = 0, next_wallet_ = 0;

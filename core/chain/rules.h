@@ -9,6 +9,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/clock.h"
+#include "core/chain/model_size.h"
 #include "core/crypto/keys.h"
 
 namespace neuroshard::chain {
@@ -65,6 +66,8 @@ struct ChainRules {
   // Round r closes the rows i with i mod fragments = r mod fragments. Either as many as there are rows, and each
   // member holds all of them; or 1, and a member may hold some of the rows only.
   std::uint32_t fragments = 1;
+  // Of the model, after the first; needs fragments = 1. None: the model keeps its size.
+  std::vector<SizeNeeds> sizes;
   std::uint64_t most_tokens = 1;  // that one member can train in a round
   std::uint32_t admission_contributions = 8;
   std::uint32_t epoch_rounds = 64;

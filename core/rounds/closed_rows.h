@@ -1,4 +1,5 @@
-// The new rows of a closed round as this node computes them, each as soon as all its payloads are here.
+// The new rows of a closed round as this node computes them: each as soon as all its payloads are here, or, where the round
+// changes the size of the model, from the row alone.
 //
 // All services outlive it. Threads: the executor's; computations run in RoundWork.
 #pragma once
@@ -39,7 +40,12 @@ class ClosedRows {
     bool computing = false, failed = false;
     MonotonicTime next_try{};
     Hash256 payloads{};  // root of what it was made of
+    Hash256 before{};    // the anchor that it was made of, where the size changes
   };
+  using Begin = std::function<void(RowStates::Computed)>;
+  void begin(std::uint32_t row, const Begin& computation);
+  void compute_resized(const chain::Registry& registry, std::uint32_t row);
+  bool can_begin(const chain::Registry& registry, std::uint32_t row) const;
   // Nothing: something is missing.
   std::optional<RowInputs> inputs_of(const chain::ChainTip& tip, std::size_t row_index,
                                      std::uint32_t row) const;

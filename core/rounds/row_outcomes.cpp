@@ -1,5 +1,6 @@
 #include "core/rounds/row_outcomes.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace neuroshard::rounds {
@@ -7,6 +8,20 @@ namespace {
 
 std::uint64_t round_of(const chain::ChainTip& tip) {
   return tip.registry->round() + 1;
+}
+
+// Its result is carried whatever anybody computed.
+bool has_nothing(const chain::ChainTip& tip, std::size_t row_index) {
+  return tip.registry->closed()->contributors[row_index].empty() && !tip.registry->size().changing;
+}
+
+// A size changes in all rows or in none.
+chain::ResultSection whole(const chain::ChainTip& tip, chain::ResultSection result) {
+  const auto is_carried = [](const chain::RowResult& row) { return row.carried; };
+  if (!tip.registry->size().changing || std::none_of(result.rows.begin(), result.rows.end(), is_carried))
+    return result;
+  for (chain::RowResult& row : result.rows) row = chain::carried_row(row.row);
+  return result;
 }
 
 }  // namespace
@@ -39,7 +54,7 @@ std::optional<chain::Attestation> RowOutcomes::attest(const chain::ChainTip& tip
   for (std::size_t i = 0; i < rows.size(); ++i) {
     // A node that came back for other rows is still registered with its former ones.
     if (!held_.has(rows[i]) || !self.rows.has(rows[i])) continue;
-    if (tip.registry->closed()->contributors[i].empty()) continue;
+    if (has_nothing(tip, i)) continue;
     if (auto result = computed_.result(tip, i, rows[i])) attestation.rows.push_back(std::move(*result));
   }
   if (attestation.rows.size() <= attestations_.rows_of(attestation.voter)) return std::nullopt;
@@ -53,7 +68,7 @@ std::optional<chain::RowResult> RowOutcomes::outcome(const chain::ChainTip& tip,
                                                      std::uint32_t row) const {
   auto own = held_.has(row) ? computed_.result(tip, row_index, row) : std::nullopt;
   if (!rules_.has_holders()) return own;
-  if (tip.registry->closed()->contributors[row_index].empty()) return chain::carried_row(row);
+  if (has_nothing(tip, row_index)) return chain::carried_row(row);
   auto attested = attestations_.result(row, tip, is_late_(row));
   return own && attested && !(*own == *attested) ? chain::carried_row(row) : attested;
 }
@@ -72,11 +87,25 @@ std::optional<chain::ResultSection> RowOutcomes::section(const chain::ChainTip& 
     else
       return std::nullopt;
   }
-  return result;
+  return whole(tip, std::move(result));
+}
+
+// All rows are carried because of one: there has to be one.
+RowOutcomes::Finding RowOutcomes::examine_unchanged(const chain::ChainTip& tip,
+                                                    const chain::ResultSection& result) const {
+  bool known = true;
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    const auto right = outcome(tip, i, result.rows[i].row);
+    if (right ? right->carried : is_late_(result.rows[i].row)) return Finding::Right;
+    known = known && right.has_value();
+  }
+  return known ? Finding::Wrong : Finding::Wait;
 }
 
 RowOutcomes::Finding RowOutcomes::examine(const chain::ChainTip& tip, const chain::ResultSection& result,
                                           bool binding) const {
+  if (tip.registry->size().changing && result.rows.front().carried)
+    return binding ? examine_unchanged(tip, result) : Finding::Right;
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const chain::RowResult& row = result.rows[i];
     const bool late = is_late_(row.row);

@@ -36,6 +36,7 @@ class RowOutcomes {
  private:
   std::optional<chain::RowResult> outcome(const chain::ChainTip& tip, std::size_t row_index,
                                           std::uint32_t row) const;
+  Finding examine_unchanged(const chain::ChainTip& tip, const chain::ResultSection& result) const;
 
   const chain::ChainRules& rules_;
   const ClosedRows& computed_;

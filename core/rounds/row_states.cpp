@@ -25,11 +25,19 @@ Hash256 key_of(std::uint32_t row, std::uint64_t round, const Hash256& beacon, co
   return crypto::sha256(bytes);
 }
 
+Hash256 resize_key(std::uint32_t row, std::uint64_t round, const Hash256& before, std::uint32_t to) {
+  Bytes bytes(before.begin(), before.end());
+  append_le(bytes, row);
+  append_le(bytes, round);
+  append_le(bytes, to);
+  return crypto::Sha256().update("resize").update(bytes).finish();
+}
+
 }  // namespace
 
 RowStates::RowStates(Services services, OuterRules rules, const Hash256& network,
                      std::vector<RowShape> shapes, std::uint64_t bias_values, Held held, chain::RowSet rows)
-    : services_(services),
+    : services_(std::move(services)),
       rules_(std::move(rules)),
       network_(network),
       shapes_(std::move(shapes)),
@@ -130,8 +138,35 @@ void RowStates::fetch(std::uint32_t row, const chain::RowRecord& wanted,
 
 void RowStates::compute(std::uint32_t row, std::uint64_t round, RowInputs inputs, const RowLimits& limits,
                         const Hash256& beacon, Computed done) {
-  Row& own = rows_[row];
   const Hash256 key = key_of(row, round, beacon, inputs);
+  run(
+      row, key,
+      [key, inputs = std::move(inputs.work), rules = rules_, before = state(row),
+       identity = identity(row, round), limits, draw = RowDraw{beacon, row}, &spool = services_.spool,
+       &steps = services_.steps] {
+        return steps.make(key,
+                          [&] { return make_step(rules, identity, *before, inputs, limits, spool, draw); });
+      },
+      std::move(done));
+}
+
+void RowStates::resize(std::uint32_t row, std::uint64_t round, std::uint32_t from, std::uint32_t to,
+                       Computed done) {
+  outer::AnchorIdentity identity = this->identity(row, round);
+  identity.architecture_version = identity.architecture_version + to - from;
+  run(
+      row, resize_key(row, round, hash(row), to),
+      [identity, row, to, before = state(row), &spool = services_.spool,
+       resize = services_.resize]() -> Expected<StepPtr> {
+        if (!resize) return make_error(ErrorCode::Unsupported, "this node's model keeps its size");
+        NS_ASSIGN_OR_RETURN(Anchor resized, resize(row, to, *before, spool));
+        return hashed_state(identity, std::move(resized));
+      },
+      std::move(done));
+}
+
+void RowStates::run(std::uint32_t row, const Hash256& key, Job job, Computed done) {
+  Row& own = rows_[row];
   for (auto at = own.computing.begin(); own.computing.size() >= steps_kept && at != own.computing.end();)
     at = at->first != key && at->second->result ? own.computing.erase(at) : std::next(at);
   std::shared_ptr<Computing>& entry = own.computing[key];
@@ -145,24 +180,19 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, RowInputs inputs
   entry->waiting.push_back(std::move(done));
   if (!fresh) return;
   const auto made = std::make_shared<std::optional<Expected<StepPtr>>>();  // the other thread's until the end
-  services_.work.run(
-      [made, key, inputs = std::move(inputs.work), rules = rules_, before = state(row),
-       identity = identity(row, round), limits, draw = RowDraw{beacon, row}, &spool = services_.spool,
-       &steps = services_.steps] {
-        made->emplace(steps.make(
-            key, [&] { return make_step(rules, identity, *before, inputs, limits, spool, draw); }));
-      },
-      [this, row, key, made, entry = entry, life = lifetime_.token()] {
-        if (!life.alive()) return;
-        entry->result = std::move(*made);
-        // It may succeed when there is room again.
-        if (!entry->result->ok() && is_own_failure(entry->result->error())) {
-          const auto at = rows_[row].computing.find(key);
-          if (at != rows_[row].computing.end() && at->second == entry) rows_[row].computing.erase(at);
-        }
-        const std::vector<Computed> waiting = std::move(entry->waiting);
-        for (const Computed& one : waiting) one(*entry->result);
-      });
+  services_.work.run([made, job = std::move(job)] { made->emplace(job()); },
+                     [this, row, key, made, entry = entry, life = lifetime_.token()] {
+                       if (!life.alive()) return;
+                       entry->result = std::move(*made);
+                       // It may succeed when there is room again.
+                       if (!entry->result->ok() && is_own_failure(entry->result->error())) {
+                         const auto at = rows_[row].computing.find(key);
+                         if (at != rows_[row].computing.end() && at->second == entry)
+                           rows_[row].computing.erase(at);
+                       }
+                       const std::vector<Computed> waiting = std::move(entry->waiting);
+                       for (const Computed& one : waiting) one(*entry->result);
+                     });
 }
 
 StepPtr RowStates::find(std::uint32_t row, const std::function<bool(const StepResult&)>& is_wanted) const {

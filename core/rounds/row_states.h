@@ -2,6 +2,8 @@
 // peers that are a step behind (where rows can be taken back, all that a row can return to), and steps that were computed and may be certified. It fetches
 // anchors that this node lacks from peers and checks them leaf by leaf.
 //
+// A state of another size is kept and given to peers like any other; the owner makes these objects anew to train with it.
+//
 // All services outlive it. Threads: the executor's; computations run in RoundWork.
 #pragma once
 
@@ -39,6 +41,10 @@ struct RowInputs {
   Hash256 payloads{};  // Merkle root over the roots of the payloads
 };
 
+// The state of a row of the model of another size, from that of the present one. `to`: a neighbour. Threads: any.
+using ResizeRow = std::function<Expected<Anchor>(std::uint32_t row, std::uint32_t to, const OuterState& state,
+                                                 Spool& spool)>;
+
 class RowStates {
  public:
   struct Services {
@@ -48,6 +54,7 @@ class RowStates {
     const Clock& clock;
     Spool& spool;  // of new states
     StepPool& steps;
+    ResizeRow resize;  // null: the model keeps its size
   };
   // A row's state is the one that the registry names.
   using Held = std::function<void(std::uint32_t row)>;
@@ -85,6 +92,8 @@ class RowStates {
   using Computed = std::function<void(const Expected<StepPtr>& step)>;
   void compute(std::uint32_t row, std::uint64_t round, RowInputs inputs, const RowLimits& limits,
                const Hash256& beacon, Computed done);
+  // The same for a round that changes the size of the model, which is `from` here.
+  void resize(std::uint32_t row, std::uint64_t round, std::uint32_t from, std::uint32_t to, Computed done);
   // Leaves and chunks of the states held, and traces of steps that were made here. NotFound.
   Expected<Bytes> piece(const PieceRequest& request) const;
 
@@ -102,6 +111,9 @@ class RowStates {
     RoundFetcher::Ticket fetching;
     std::map<Hash256, std::shared_ptr<Computing>> computing;  // by inputs
   };
+  using Job = std::function<Expected<StepPtr>()>;
+  // key: of all that it is made of.
+  void run(std::uint32_t row, const Hash256& key, Job job, Computed done);
   void take(std::uint32_t row, StepPtr state);
   // Every step that this node has of the row: held, earlier, computed. Null: none of them is like this.
   StepPtr find(std::uint32_t row, const std::function<bool(const StepResult&)>& is_wanted) const;

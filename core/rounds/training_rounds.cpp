@@ -43,6 +43,10 @@ RoundCounts counts_of(const chain::CloseSection& close, const chain::Committee& 
   return counts;
 }
 
+bool is_resized(const chain::ChainTip& tip, const TrainingOptions& options) {
+  return tip.registry->size().size != options.size;
+}
+
 // A member that has never contributed is expected for so many blocks.
 constexpr std::uint64_t new_for_blocks = 16;
 
@@ -96,7 +100,7 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
                  [this](const Error& error) { cannot(error); }}),
       states_(
           {fetcher_, services_.work, services_.executor, services_.clock, services_.spool,
-           services_.steps != nullptr ? *services_.steps : own_steps_},
+           services_.steps != nullptr ? *services_.steps : own_steps_, services_.resize},
           options_.outer, options_.chain.network, options_.shapes, options_.bias_values,
           [this](std::uint32_t row) { on_held(row); }, options_.rows),
       computed_(options_.chain, book_, states_, services_.clock,
@@ -170,6 +174,8 @@ void TrainingRounds::look_soon() {
 // Takes the steps that the time and the messages since the last look allow.
 void TrainingRounds::look() {
   if (!tip_) return;
+  // Of another size it takes what it computed, and no more.
+  if (is_resized(*tip_, options_)) return settle_rows(false);
   const MonotonicTime now = services_.clock.monotonic_now();
   // Before the node does anything for the round.
   const bool room = admission_.admits(std::max(expected_, book_.all().size() + 1));
@@ -302,6 +308,7 @@ void TrainingRounds::open_round(bool carried_before) {
   // The close has moved the beacon on to the next round.
   own_.open(tip_->opening, book_.round(), tip_->registry->closed() ? Hash256{} : tip_->registry->beacon());
   clock_.open(services_.clock.monotonic_now(), carried_before, tip_->times.durations);
+  if (tip_->registry->size().changing) clock_.closed(services_.clock.monotonic_now());
   expected_ = expected_members(*tip_->registry);
   computed_.clear();
   quorum_at_.reset();
@@ -323,10 +330,10 @@ void TrainingRounds::settle_rows(bool fetch) {
   const auto& rows = tip_->registry->rows();
   for (std::uint32_t row = 0; row < rows.size(); ++row) {
     if (!own_.holds(row)) continue;
-    if (states_.holds(row, rows[row].anchor))
-      own_.begin(row, rows[row].anchor, states_.state(row));
-    else
+    if (!states_.holds(row, rows[row].anchor))
       states_.settle(row, rows[row], fetch ? anchor_sources(*tip_, self_, row) : std::vector<net::NodeId>());
+    else if (!is_resized(*tip_, options_))
+      own_.begin(row, rows[row].anchor, states_.state(row));
   }
 }
 
@@ -336,6 +343,7 @@ void TrainingRounds::on_held(std::uint32_t row) {
   services_.logger.debug("rounds", fmt::format("row {}: the anchor of round {} is here", row,
                                                tip_->registry->rows()[row].changed_round));
   if (on_new_anchor_) on_new_anchor_(tip_->registry->rows()[row].changed_round, row, states_.state(row));
+  if (is_resized(*tip_, options_)) return;
   own_.begin(row, states_.hash(row), states_.state(row));
   if (states_.holds_all(*tip_->registry)) port_->set_ready(true);
   look_soon();

@@ -37,6 +37,7 @@ struct TrainingOptions {
   RoundClockRules clock;
   std::vector<RowShape> shapes;  // by row
   chain::RowSet rows;            // that this node holds, as it is registered
+  std::uint32_t size = 0;        // of the model: shapes and learners are of it
   std::uint64_t bias_values = 0;
   std::uint32_t inner_steps = 500;  // H
   RoundSync sync = RoundSync::Plain;
@@ -61,6 +62,7 @@ struct TrainingServices {
   StepPool* steps = nullptr;
   BatchKeeper* batches = nullptr;  // null: contributions name no batches
   RoundRoom* room = nullptr;       // null: there always is
+  ResizeRow resize = nullptr;      // null: the model keeps its size
 };
 
 struct TrainingView {
@@ -84,7 +86,8 @@ struct TrainingView {
 
 class TrainingRounds final : public chain::BlockContent {
  public:
-  // step: null when the anchor was fetched.
+  // The anchor may be of another size of the model than the options say. Then this object takes no further part in the rounds: it
+  // gives peers that anchor, and waits for its owner to make the model again.
   using NewAnchor = std::function<void(std::uint64_t round, std::uint32_t row, const Anchor& anchor)>;
   TrainingRounds(TrainingServices services, TrainingOptions options, NewAnchor new_anchor);
   ~TrainingRounds() override;

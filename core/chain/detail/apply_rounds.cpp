@@ -8,6 +8,7 @@
 #include "core/chain/detail/errors.h"
 #include "core/chain/detail/open_row_changes.h"
 #include "core/chain/detail/shares.h"
+#include "core/chain/detail/size_changes.h"
 #include "core/chain/rights.h"
 
 namespace neuroshard::chain {
@@ -177,10 +178,12 @@ Expected<void> BlockApplication::check_result(const ResultSection& result) const
   if (!before_.closed_) return denied("there is no closed round");
   if (result.round != before_.round_ + 1) return denied("the result is of another round");
   const std::vector<std::uint32_t> rows = rules_.rows_of(result.round);
-  if (rows.size() != result.rows.size()) return denied("the result has too few or too many rows");
+  if (!std::equal(rows.begin(), rows.end(), result.rows.begin(), result.rows.end(),
+                  [](std::uint32_t number, const RowResult& row) { return row.row == number; }))
+    return denied("the result has other rows than the round");
+  if (before_.size_.changing) return SizeChanges::check(result);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const RowResult& row = result.rows[i];
-    if (row.row != rows[i]) return denied("the result has other rows than the round");
     if (row.carried) {
       if (row.anchor != Hash256{} || row.trace != Hash256{} || row.norm_bits != 0)
         return denied("a carried row has a result");
@@ -194,6 +197,7 @@ Expected<void> BlockApplication::check_result(const ResultSection& result) const
 }
 
 void BlockApplication::apply_result(const ResultSection& result) {
+  if (before_.size_.changing) SizeChanges(rules_, *draft_).end(result);
   for (const RowResult& row : result.rows) {
     if (row.carried) continue;
     RowRecord& record = draft_->rows_[row.row];
@@ -218,6 +222,7 @@ void BlockApplication::apply_result(const ResultSection& result) {
     record.revealed_round = 0;
   }
   if (restricted_) return;
+  if (!before_.size_.changing) SizeChanges(rules_, *draft_).count();
   for (const std::uint32_t number : due_admissions(rules_, before_)) {
     WalletRecord& admitted = wallet(number);
     admitted.voter = true;

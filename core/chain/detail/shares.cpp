@@ -14,14 +14,17 @@ std::size_t position_of(const Registry& registry, std::uint32_t wallet) {
   return static_cast<std::size_t>(registry.wallet(wallet) - registry.wallets().data());
 }
 
-}  // namespace
+bool is_active(const MemberRecord& member) {
+  return member.presence == Presence::Active;
+}
 
-std::vector<Share> all_shares(const Registry& registry) {
+template <class Counts>
+std::vector<Share> shares_of(const Registry& registry, const Counts& counts) {
   // Members ascend by number, so the first four of a wallet are the longest-registered ones.
   std::vector<std::uint8_t> nodes(registry.wallets().size(), 0);
   std::vector<Share> shares;
   for (const MemberRecord& member : registry.members()) {
-    if (member.presence != Presence::Active || !member.can_share()) continue;
+    if (!counts(member) || !member.can_share()) continue;
     const std::size_t at = position_of(registry, member.wallet);
     const WalletRecord& wallet = registry.wallets()[at];
     if (!wallet.voter || nodes[at] == voting_nodes_per_wallet) continue;
@@ -30,6 +33,18 @@ std::vector<Share> all_shares(const Registry& registry) {
   }
   for (Share& share : shares) share.units = units_per_wallet / nodes[position_of(registry, share.wallet)];
   return shares;
+}
+
+}  // namespace
+
+std::vector<Share> all_shares(const Registry& registry) {
+  return shares_of(registry, is_active);
+}
+
+std::vector<Share> seen_shares(const Registry& registry) {
+  return shares_of(registry, [now = registry.time_ms()](const MemberRecord& member) {
+    return is_active(member) || now - member.dormant_ms < seen_window_ms;
+  });
 }
 
 std::vector<Share> limited_shares(std::vector<Share> shares, const Registry& registry,

@@ -20,6 +20,8 @@ struct Share {
 
 // Of all voters' active nodes, ascending by member.
 std::vector<Share> all_shares(const Registry& registry);
+// The same, as if those were active that have been dormant for less than `seen_window_ms`.
+std::vector<Share> seen_shares(const Registry& registry);
 // Keeps wallets that nobody vouched for only as long as they have less than a quarter of all units together,
 // in the order of the beacon's lot. Without a trusted share nothing stays.
 std::vector<Share> limited_shares(std::vector<Share> shares, const Registry& registry, const Hash256& beacon);

@@ -267,7 +267,7 @@ void TestChainRegistryRounds::a_result_has_the_rounds_rows() {
   QCOMPARE(chain.refusal(with(right)), std::string());
   ResultSection result = right;
   result.rows.pop_back();
-  QCOMPARE(chain.refusal(with(result)), std::string("the result has too few or too many rows"));
+  QCOMPARE(chain.refusal(with(result)), std::string("the result has other rows than the round"));
   result = right;
   result.rows[1].row = 0;
   QCOMPARE(chain.refusal(with(result)), std::string("the result has other rows than the round"));
