@@ -16,23 +16,39 @@ Error in_the_way(const char* what, std::uint64_t before, std::uint64_t after) {
                                 before, after));
 }
 
-// Of a matrix with old_columns, the block at the top left.
-void copy_block(Span<const float> old, std::uint64_t old_columns, std::uint64_t columns, Span<float> values) {
-  const std::uint64_t rows = old.size() / old_columns;
-  for (std::uint64_t row = 0; row < rows; ++row)
-    std::copy_n(old.data() + row * old_columns, old_columns, values.data() + row * columns);
-}
-
 // Outputs into the residual stream, and the embedding, write nothing that the smaller model does not.
 bool new_part_is_zero(const ParameterInfo& parameter, SlotId slot) {
   return parameter.init == Init::ResidualNormal || slot.kind == SlotKind::Embed;
 }
 
-void scale_gain(const ModelShape& smaller, const ModelShape& larger, Span<const float> old,
-                Span<float> values) {
-  const double ratio = std::sqrt(static_cast<double>(smaller.hidden) / static_cast<double>(larger.hidden));
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<float>(ratio * (i < old.size() ? static_cast<double>(old[i]) : 1.0));
+double gain_scale(const ModelShape& before, const ModelShape& after) {
+  return std::sqrt(static_cast<double>(before.hidden) / static_cast<double>(after.hidden));
+}
+
+// Copies the values that both slots have: of each matrix the block at the top left, of each norm the first gains, scaled. The map
+// is linear, and the same in both directions. All other values stay.
+void carry(const ModelShape& before, SlotId from, Span<const float> old, const ModelShape& after, SlotId to,
+           Span<float> values) {
+  NS_CHECK(old.size() == slot_parameter_count(before, from));
+  NS_CHECK(values.size() == slot_parameter_count(after, to));
+  const double scale = gain_scale(before, after);
+  const std::vector<ParameterInfo> sources = slot_parameters(before, from);
+  const std::vector<ParameterInfo> targets = slot_parameters(after, to);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const std::vector<std::uint64_t>& had = sources[i].dims;
+    const std::vector<std::uint64_t>& has = targets[i].dims;
+    const float* source = old.data() + sources[i].offset;
+    float* target = values.data() + targets[i].offset;
+    const std::uint64_t rows = std::min(had[0], has[0]);
+    if (targets[i].init == Init::One) {
+      for (std::uint64_t row = 0; row < rows; ++row)
+        target[row] = static_cast<float>(scale * static_cast<double>(source[row]));
+      continue;
+    }
+    const std::uint64_t columns = std::min(had[1], has[1]);
+    for (std::uint64_t row = 0; row < rows; ++row)
+      std::copy_n(source + row * had[1], columns, target + row * has[1]);
+  }
 }
 
 }  // namespace
@@ -78,22 +94,35 @@ std::optional<SlotId> grown_from(const ModelShape& smaller, const ModelShape& la
 void grow_slot(const ModelShape& smaller, const ModelShape& larger, SlotId slot, Span<const float> old,
                const Hash256& seed, Span<float> values) {
   const std::optional<SlotId> from = grown_from(smaller, larger, slot);
-  NS_CHECK(old.size() == (from ? slot_parameter_count(smaller, *from) : 0));
+  NS_CHECK(from || old.empty());
   initialise_slot(larger, slot, seed, values);
-  const std::vector<ParameterInfo> after = slot_parameters(larger, slot);
-  const std::vector<ParameterInfo> before =
-      from ? slot_parameters(smaller, *from) : std::vector<ParameterInfo>();
-  for (std::size_t i = 0; i < after.size(); ++i) {
-    const Span<float> target = values.subspan(after[i].offset, after[i].count);
-    if (new_part_is_zero(after[i], slot)) std::fill(target.begin(), target.end(), 0.0f);
-    if (!from) continue;
-    const Span<const float> source = old.subspan(before[i].offset, before[i].count);
-    if (after[i].init == Init::One) {
-      scale_gain(smaller, larger, source, target);
-    } else {
-      copy_block(source, before[i].dims[1], after[i].dims[1], target);
-    }
+  for (const ParameterInfo& parameter : slot_parameters(larger, slot)) {
+    const Span<float> target = values.subspan(parameter.offset, parameter.count);
+    if (new_part_is_zero(parameter, slot)) std::fill(target.begin(), target.end(), 0.0f);
+    if (from && parameter.init == Init::One)
+      std::fill(target.begin(), target.end(), static_cast<float>(gain_scale(smaller, larger)));
   }
+  if (from) carry(smaller, *from, old, larger, slot, values);
+}
+
+void grow_momentum(const ModelShape& smaller, const ModelShape& larger, SlotId slot, Span<const float> old,
+                   Span<float> values) {
+  const std::optional<SlotId> from = grown_from(smaller, larger, slot);
+  NS_CHECK(from || old.empty());
+  NS_CHECK(values.size() == slot_parameter_count(larger, slot));
+  std::fill(values.begin(), values.end(), 0.0f);
+  if (from) carry(smaller, *from, old, larger, slot, values);
+}
+
+SlotId shrunk_from(const ModelShape& smaller, const ModelShape& larger, SlotId slot) {
+  if (slot.kind == SlotKind::Embed || slot.kind == SlotKind::Head) return slot;
+  const std::uint64_t many = larger.layers;
+  return {slot.kind, static_cast<std::uint32_t>(slot.layer * many / smaller.layers), slot.expert};
+}
+
+void shrink_slot(const ModelShape& smaller, const ModelShape& larger, SlotId slot, Span<const float> old,
+                 Span<float> values) {
+  carry(larger, shrunk_from(smaller, larger, slot), old, smaller, slot, values);
 }
 
 }  // namespace neuroshard::compute
