@@ -26,7 +26,7 @@ std::string BlockNotices::begin(std::uint32_t row) const {
 
 void BlockNotices::tell_of_rows(const chain::Registry& before, const chain::Registry& after,
                                 const chain::BlockBody& body) {
-  if (body.result)
+  if (body.result && !before.size().changing)
     for (const chain::RowResult& row : body.result->rows)
       if (row.carried)
         logger_.info("rounds",
@@ -41,6 +41,19 @@ void BlockNotices::tell_of_rows(const chain::Registry& before, const chain::Regi
                                              "of to those that check it"
                                            : "a later result was wrong"));
   }
+}
+
+void BlockNotices::tell_of_size(const chain::Registry& before, const chain::Registry& after) {
+  const chain::SizeRecord &was = before.size(), &is = after.size();
+  const char* larger = (is.changing ? is.next > is.size : was.next > was.size) ? "larger" : "smaller";
+  if (is.changing && !was.changing)
+    logger_.info("rounds", fmt::format("the members' memory asks for a {} model: its weights are made of the "
+                                       "present ones, and nobody trains meanwhile",
+                                       larger));
+  if (was.changing && !is.changing && is.size == was.size)
+    logger_.warning("rounds", fmt::format("the {} model was not ready in time at enough members: the network "
+                                          "goes on with the present one, and tries again later",
+                                          larger));
 }
 
 void BlockNotices::tell_of_evidence(const std::vector<chain::Evidence>& proven) {

@@ -22,6 +22,8 @@ class BlockNotices {
   // before, after: the registries before and after the block.
   void tell_of_rows(const chain::Registry& before, const chain::Registry& after,
                     const chain::BlockBody& body);
+  // Of the model: it is going to change, or a round for that has ended.
+  void tell_of_size(const chain::Registry& before, const chain::Registry& after);
   void tell_of_evidence(const std::vector<chain::Evidence>& proven);
 
  private:

@@ -65,6 +65,7 @@ std::vector<node::OtherHistory> other_histories(const chain::ChainView& chain) {
 
 std::string phase(const ChainMoment& now) {
   if (!now.registry) return "joining";
+  if (now.registry->size().changing) return "changing the size of the model";
   if (!now.training.holds) return "fetching the anchor";
   if (now.training.provisional || now.chain.stalled) return "training alone until the others are back";
   if (now.registry->closed())

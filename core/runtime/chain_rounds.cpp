@@ -43,6 +43,7 @@ ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::
       directory_(directory.path()),
       trust_(ChainTrust::read(services.files, directory_, directory.profile())),
       part_(directory, services.files, host.id()),
+      size_(consensus_, network_, directory_, services.files, services.logger),
       rows_(consensus_, network_),
       shares_tokenizer_(!engine::has_publisher(directory)),
       spool_(storage::make_file_spool({directory_ + "/spool", engine::round_spool_memory, disk_,
@@ -220,6 +221,7 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
     services_.logger.error("rounds", trouble_);
     return;
   }
+  if (!size_.can_begin(files_->block_count() > 0)) return;
   tokenizer_ = facts.tokenizer;
   fragments_ = facts.fragments;
   std::vector<std::uint64_t> values;
@@ -230,7 +232,8 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
   auto beginning = std::make_shared<ChainBeginning>();
   reads_beginning_ = true;
   work_->run(
-      [beginning, disk = disk_, first = facts.states,
+      [beginning, disk = disk_,
+       first = size_.size() == 0 ? facts.states : std::vector<rounds::Anchor>(fragments_.size()),
        from = BeginningSources{services_.files, *files_, directory_, network_,
                                outer_rules(consensus_, facts.tokenizer), fragments_,
                                files_->block_count() > 0, rows_.other_states(spool_)}] {
@@ -248,7 +251,10 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
 Expected<void> ChainRounds::open_files() {
   if (!trust_.ok()) return trust_.error();
   const std::string folder = directory_ + "/chain";
-  const std::size_t earlier = config::model_parts(consensus_).empty() ? 0 : chain::rounds_to_settle;
+  // A row can be taken back; or a change of size that nobody certified was the last one written.
+  const std::size_t earlier = !config::model_parts(consensus_).empty() ? chain::rounds_to_settle
+                              : consensus_.sizes.empty()               ? 0
+                                                                       : 1;
   NS_ASSIGN_OR_RETURN(
       files_, engine::ChainFiles::open(services_.files, folder, earlier, services_.logger, host_.executor()));
   NS_ASSIGN_OR_RETURN(own_files_, engine::RoundFiles::open(services_.files, folder + "/own", services_.logger,
@@ -291,7 +297,7 @@ void ChainRounds::begin(ChainBeginning& beginning) {
   training_ = std::make_unique<rounds::TrainingRounds>(
       rounds::TrainingServices{host_.key(), caller, *peers_, *executor_, host_.clock(), learners(),
                                *own_files_, *work_, *spool_, checks_, services_.logger, nullptr, nullptr,
-                               batches_.get(), room_.get()},
+                               batches_.get(), room_.get(), size_.resize()},
       training_options(facts), [this](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         on_anchor(round, row, anchor);
       });
@@ -335,6 +341,7 @@ void ChainRounds::begin(ChainBeginning& beginning) {
 void ChainRounds::on_block(const chain::ChainTip& before, const chain::ChainTip& tip,
                            const chain::BlockPtr& block) {
   notices_.tell_of_rows(*before.registry, *tip.registry, block->body);
+  notices_.tell_of_size(*before.registry, *tip.registry);
   if (!block->body.result) return;
   report_->on_tip(tip);
   entries_.on_block(before, tip, *block);
@@ -450,6 +457,7 @@ void ChainRounds::refresh() {
     if (view.trouble.empty()) view.trouble = trust_->trouble(now.chain);
     if (view.trouble.empty() && pipeline_) view.trouble = pipeline_->trouble();
     if (!reads_beginning_) part_.follow_plan(now, *node_, *trainer_, view.part ? &*view.part : nullptr);
+    if (now.registry) size_.follow(*now.registry, now.training.holds, now.at);
     if (trust_->waits_for_founder(now.chain, wallet_key())) view.phase = "waiting for a founder to begin";
     if (now.chain.wanted_tokenizer) view.phase = "taking over the network's tokenizer";
     seen = report_->seen(now);

@@ -37,6 +37,7 @@
 #include "core/runtime/memory_report.h"
 #include "core/runtime/observed_content.h"
 #include "core/runtime/own_model_part.h"
+#include "core/runtime/own_model_size.h"
 #include "core/runtime/patient_executor.h"
 #include "core/runtime/peer_host.h"
 #include "core/runtime/pipeline_service.h"
@@ -69,6 +70,8 @@ class ChainRounds final {
   std::shared_ptr<node::MemberDecisions> decisions();
   // The node whose training the status reports carry; null before that node ends.
   void watch(node::Node* node);
+  // The network's model has another size than the one here: the node has to end and start anew. Any thread.
+  bool needs_new_start() const { return size_.has_changed(); }
   // Ends the rounds and waits until everything is on the disk. The caller holds the data directory's lock.
   // Further calls do nothing.
   void stop();
@@ -117,6 +120,7 @@ class ChainRounds final {
   const std::string directory_;
   const Expected<ChainTrust> trust_;
   OwnModelPart part_;
+  OwnModelSize size_;
   HeldRows rows_;
   const bool shares_tokenizer_;         // no publisher gives one
   const std::shared_ptr<Spool> spool_;  // of payloads and anchors

@@ -21,6 +21,9 @@ chain::ChainRules chain_rules(const config::ConsensusPart& consensus, const Hash
   rules.founders = config::founder_keys(consensus);
   rules.rows = sync.fragments * sync.parts;  // one of them is 1
   rules.fragments = sync.fragments;
+  for (const config::ModelGrowth& size : consensus.sizes)
+    rules.sizes.push_back(
+        {static_cast<std::uint32_t>(size.member_tiers), static_cast<std::uint32_t>(size.network_tiers)});
   rules.most_tokens = consensus.inner_steps * consensus.batch_tokens;
   rules.admission_contributions = static_cast<std::uint32_t>(consensus.admission_contributions);
   rules.block_time = std::chrono::seconds(consensus.block_time_s);
@@ -45,6 +48,7 @@ rounds::TrainingOptions training_options(const ChainFacts& facts) {
   rounds::TrainingOptions options;
   options.chain = chain_rules(facts.consensus, facts.network);
   options.rows = facts.rows;
+  options.size = static_cast<std::uint32_t>(facts.consensus.size);
   options.outer = outer_rules(facts.consensus, facts.tokenizer);
   options.clock.first_deadline /= static_cast<std::int64_t>(options.chain.fragments);
   for (const rounds::Fragment& fragment : facts.fragments)

@@ -96,12 +96,14 @@ class NodeRuntime {
 
   node::Node& node() { return *engine_; }
 
-  // Trains until `stop` is cancelled or the node is shut down through its seam. The node then leaves its
+  // Trains until `stop` is cancelled, the node is shut down through its seam, or it has to start anew. The node then leaves its
   // rounds, writes the final checkpoint and saves its peers. Meanwhile it tells the other members when the
   // computer suspends or shuts down, and when it has resumed. To be called once. Errors: those of
   // start_training; that of the final checkpoint; the error that had stopped training at the end.
   Expected<void> run(const node::TrainingPlan& plan, const CancelToken& stop,
                      const std::function<void(const Event&)>& report);
+  // run() ended because the network's model has another size: a node that starts with the same data directory goes on with it.
+  bool needs_new_start() const { return needs_new_start_; }
 
  private:
   class Departure;
@@ -124,6 +126,7 @@ class NodeRuntime {
   std::unique_ptr<node::Node> engine_;
   std::unique_ptr<EventQueue> events_;
   std::unique_ptr<control::Server> control_;
+  bool needs_new_start_ = false;
 };
 
 }  // namespace neuroshard::runtime

@@ -74,7 +74,7 @@ rounds::OuterRules outer_rules(const config::ConsensusPart& consensus, const Has
   rules.mu = static_cast<float>(config::from_nano(consensus.outer_momentum_nano));
   if (consensus.outer_learning_rate_nano != rate_of_the_table_nano)
     rules.lr = static_cast<float>(config::from_nano(consensus.outer_learning_rate_nano));
-  rules.architecture_version = engine::first_architecture_version;
+  rules.architecture_version = engine::first_architecture_version + consensus.size;
   rules.tokenizer = tokenizer;
   rules.group_members = static_cast<std::size_t>(consensus.group_members);
   return rules;

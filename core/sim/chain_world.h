@@ -47,6 +47,7 @@ struct ChainDisk {
   std::map<rounds::RoundStore::Record, int> failing;  // of the next writes of a record, so many fail
   // By row, newest first: round and anchor. Where rows can be taken back, all that a row can return to.
   std::map<std::uint32_t, std::deque<std::pair<std::uint64_t, rounds::Anchor>>> anchors;
+  std::uint32_t size = 0;  // of the model, from the next start on
 };
 
 struct ChainWorldOptions {
@@ -74,6 +75,7 @@ struct ChainWorldOptions {
   std::function<rounds::RoundRoom*(std::size_t node)> room;  // of its user's limits; null: no limits
   std::function<rounds::StepPool*(std::size_t node)>
       steps;                   // that makes its outer steps; null: as the protocol says
+  rounds::ResizeRow resize;    // null: the model keeps its size. The number of a row's values stays the same
   bool omissions_bind = true;  // false: what a test shows to be needed is left away
 };
 

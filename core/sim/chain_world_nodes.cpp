@@ -291,13 +291,15 @@ void ChainWorld::start(std::size_t node) {
   net::PeerCaller& caller = host.caller ? *host.caller : out;
   rounds::TrainingOptions training = options_.training;
   training.rows = host.rows;
+  training.size = host.disk.size;
+  training.outer.architecture_version += host.disk.size;
   rounds::StepPool* steps = options_.steps ? options_.steps(node) : nullptr;
   if (steps == nullptr && options_.from_snapshot) steps = &steps_;
   host.training = std::make_unique<rounds::TrainingRounds>(
       rounds::TrainingServices{host.key, caller, *host.directory, *host.executor, world_.clock(),
                                host.learners->by_row(), *host.rounds_store, *host.work, host.disk.spool,
                                host.counted, logger_, &pool_, steps, nullptr,
-                               options_.room ? options_.room(node) : nullptr},
+                               options_.room ? options_.room(node) : nullptr, options_.resize},
       training, [this, node](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         saw_anchor(node, round, row, anchor);
       });

@@ -15,7 +15,8 @@ void ChainWorld::saw_anchor(std::size_t node, std::uint64_t round, std::uint32_t
   Host& own = *hosts_[node];
   auto& kept = own.disk.anchors[row];
   kept.emplace_front(round, anchor);
-  const std::size_t earlier = options_.chain.rules.has_holders() ? chain::rounds_to_settle : 0;
+  const chain::ChainRules& rules = options_.chain.rules;
+  const std::size_t earlier = rules.has_holders() ? chain::rounds_to_settle : rules.sizes.empty() ? 0 : 1;
   kept.resize(std::min(kept.size(), earlier + 1));
   if (!own.honest) return;
   const Hash256& hash = own.training->states().hash(row);

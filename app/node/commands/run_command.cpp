@@ -119,9 +119,11 @@ runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirec
   return options;
 }
 
-// Until it is stopped, or (`upgraded`) the program was replaced.
+enum class Next : std::uint8_t { Nothing, NewProgram, OtherModel };
+
+// Until it is stopped, or something comes next.
 Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, CommandContext& context,
-                   bool* upgraded) {
+                   Next* next) {
   NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_invited(flags, context));
   NS_RETURN_IF_ERROR(keep_part(*opened.directory, context.files));
   runtime::RuntimeServices services = {context.files, context.entropy, context.clock, *opened.logger,
@@ -140,22 +142,27 @@ Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, 
       show_state(*changed, *node.snapshot(), context);
   });
   view.clear();
-  *upgraded = watch.has_asked() && !context.stop.cancelled();
+  if (!context.stop.cancelled())
+    *next = watch.has_asked()            ? Next::NewProgram
+            : running->needs_new_start() ? Next::OtherModel
+                                         : Next::Nothing;
   NS_RETURN_IF_ERROR(ended);
   context.output.line(
       fmt::format("Stopped after step {}; everything is saved.", node.snapshot()->training.step));
   return {};
 }
 
-// A node whose program was replaced goes on as the new one, in the same process: a terminal, a service manager
-// or the desktop app that started it has nothing to do.
-Expected<void> run_through_upgrades(const RunFlags& flags, CommandContext& context) {
+// A node whose program was replaced goes on as the new one, and a node whose network has a model of another size goes on with
+// that, in the same process: a terminal, a service manager or the desktop app that started it has nothing to do.
+Expected<void> run_on(const RunFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const platform::ProgramFile program, platform::ProgramFile::of_this_process());
-  bool upgraded = false;
-  const auto ended = run(flags, program, context, &upgraded);
-  if (!upgraded) return ended;
+  Next next = Next::Nothing;
+  const auto ended = run(flags, program, context, &next);
+  if (next == Next::Nothing) return ended;
   if (!ended.ok()) context.output.error(ended.error());
-  context.output.line("The program was replaced by another version, which goes on from here.");
+  context.output.line(next == Next::NewProgram
+                          ? "The program was replaced by another version, which goes on from here."
+                          : "The network's model has another size now. This node goes on with it.");
   return program.run_again();
 }
 
@@ -199,7 +206,7 @@ void add_run_command(CLI::App& root, CommandContext& context) {
   command.add_flag("--lan", flags->join.lan,
                    "for a private network: allow private addresses and many nodes per address");
   add_setting_flags(command, flags->settings);
-  set_body(command, context, [flags, &context] { return run_through_upgrades(*flags, context); });
+  set_body(command, context, [flags, &context] { return run_on(*flags, context); });
 }
 
 }  // namespace neuroshard::app

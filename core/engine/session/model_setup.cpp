@@ -209,12 +209,12 @@ Expected<void> ModelSetup::restore() {
   }
   if (manifest) NS_RETURN_IF_ERROR(take_over(*manifest, name));
   if (!manifest) NS_RETURN_IF_ERROR(initialise());
-  if (of_other_part_) {
-    NS_RETURN_IF_ERROR(take_over(of_other_part_->manifest, {}));
+  if (of_other_model_) {
+    NS_RETURN_IF_ERROR(take_over(of_other_model_->manifest, {}));
     parts_.state.places.clear();
     parts_.fresh_at = parts_.state.step;
-    manifest = of_other_part_->manifest;
-    name = of_other_part_->name;
+    manifest = of_other_model_->manifest;
+    name = of_other_model_->name;
   }
   if (!parts_.trains()) return {};
 
@@ -228,22 +228,26 @@ Expected<void> ModelSetup::restore() {
   return {};
 }
 
-// A node that takes part in rounds gets the weights from the network, where its own are of another part or were trained on
-// text of another tokenizer. After a move it goes on with its steps and its text.
+// A node that takes part in rounds gets the weights from the network, where its own are of another part or size, or were trained
+// on text of another tokenizer. After a move or a change of size it goes on with its steps and its text.
 bool ModelSetup::passes_over_checkpoint() {
   if (consensus().inner_steps == 0 || !parts_.trains()) return false;
-  const checkpoint::Catalogue catalogue(parts_.services.files, parts_.directory.checkpoints_path());
+  checkpoint::Catalogue catalogue(parts_.services.files, parts_.directory.checkpoints_path());
   const auto current = catalogue.current();
   if (!current.ok() || !*current) return false;
   const checkpoint::Manifest& manifest = (*current)->manifest;
+  const compute::ModelShape &saved_shape = manifest.architecture, &shape = parts_.info.shape;
+  const bool other_size = saved_shape.layers != shape.layers || saved_shape.hidden != shape.hidden;
   const bool other_part =
       is_part_ && std::any_of(manifest.slots.begin(), manifest.slots.end(),
                               [this](const auto& slot) { return !compute::holds(parts_.info.range, slot); });
   TrainerState saved;
   const bool other_tokenizer = decode_trainer_state(manifest.trainer_state, &saved).ok() &&
                                saved.tokenizer_hash != parts_.state.tokenizer_hash;
-  if (other_part && !other_tokenizer) of_other_part_ = **current;
-  if (other_part)
+  if ((other_part || other_size) && !other_tokenizer) of_other_model_ = **current;
+  if (other_size)
+    keep_before_change(catalogue, **current);
+  else if (other_part)
     alerts_.push_back(
         {LogLevel::Info, "checkpoint",
          fmt::format("Checkpoint {} holds another part of the model than {}; it stays on the disk.",
@@ -253,7 +257,19 @@ bool ModelSetup::passes_over_checkpoint() {
                        fmt::format("Checkpoint {} was trained with another tokenizer than the network has. "
                                    "Training begins with a new model; the checkpoint stays on the disk.",
                                    (*current)->name)});
-  return other_part || other_tokenizer;
+  return other_part || other_size || other_tokenizer;
+}
+
+// The model before the change stays on the disk until somebody unpins it.
+void ModelSetup::keep_before_change(checkpoint::Catalogue& catalogue, const checkpoint::Entry& entry) {
+  const Expected<void> pinned = entry.pinned ? Expected<void>() : catalogue.pin(entry.name);
+  alerts_.push_back(
+      {LogLevel::Info, "checkpoint",
+       fmt::format(
+           "Checkpoint {} has the model before the network changed its size, {} layers of width {}; {}.",
+           entry.name, entry.manifest.architecture.layers, entry.manifest.architecture.hidden,
+           pinned.ok() ? "it is pinned, so it stays on the disk"
+                       : "it can't be pinned: " + pinned.error().describe())});
 }
 
 Expected<void> ModelSetup::initialise() {
@@ -274,7 +290,7 @@ Expected<void> ModelSetup::initialise() {
   }
   parts_.stage->parameters_changed();
   // Charts of an earlier model, whose checkpoints are gone, would be mistaken for this one's.
-  if (parts_.trains() && !of_other_part_) parts_.history->restored(0, true);
+  if (parts_.trains() && !of_other_model_) parts_.history->restored(0, true);
   return {};
 }
 

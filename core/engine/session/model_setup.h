@@ -39,6 +39,7 @@ class ModelSetup {
   Expected<void> take_over(const checkpoint::Manifest& manifest, const std::string& name);
   Expected<void> history_restored();
   bool passes_over_checkpoint();
+  void keep_before_change(checkpoint::Catalogue& catalogue, const checkpoint::Entry& entry);
   void keep_micro_batch(const TrainerState& saved, std::uint32_t micro_batch);
   Expected<void> prepare_training();
 
@@ -51,7 +52,8 @@ class ModelSetup {
   const PrepareOptions& options_;
   std::vector<SessionAlert> alerts_;
   bool is_part_ = false;
-  std::optional<checkpoint::Entry> of_other_part_;  // the newest checkpoint, after a move
+  std::optional<checkpoint::Entry>
+      of_other_model_;  // the newest checkpoint, after a move or a change of size
 };
 
 }  // namespace neuroshard::engine::detail

@@ -1,0 +1,48 @@
+// The size of the network's model that this node works with: that of its data directory (config/model_size.h). The chain names
+// the size that the network has. Where that is another one, the node writes it into the data directory, ends and starts anew: so a
+// change of size is a start like any other, and a node that is killed has the old model or the new one.
+//
+// Threads: the host's executor, but has_changed().
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+
+#include "core/base/log.h"
+#include "core/chain/registry.h"
+#include "core/config/network_profile.h"
+#include "core/rounds/row_states.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::runtime {
+
+class OwnModelSize {
+ public:
+  // directory: of the node. files and logger outlive the object.
+  OwnModelSize(const config::ConsensusPart& consensus, const Hash256& network, std::string directory,
+               storage::FileEnv& files, Logger& logger);
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(consensus_.size); }
+  // For TrainingServices: by the shapes and parts of the profile. Null: the model keeps its size.
+  rounds::ResizeRow resize() const;
+  // holds: this node has the anchors of the newest block, so they are on the disk before the node ends.
+  void follow(const chain::Registry& registry, bool holds, MonotonicTime now);
+  // Without a history on the disk a node begins with the first size. False: the node has to start anew for that.
+  bool can_begin(bool has_history);
+  // The node has to start anew.  Threads: any.
+  bool has_changed() const { return changed_; }
+
+ private:
+  void change(std::uint32_t size);
+
+  const config::ConsensusPart consensus_;
+  const Hash256 network_;
+  const std::string directory_;
+  storage::FileEnv& files_;
+  Logger& logger_;
+  std::optional<MonotonicTime> other_since_;
+  std::atomic<bool> changed_{false};
+};
+
+}  // namespace neuroshard::runtime
