@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "core/config/detail/directory_format.h"
+#include "core/config/model_size.h"
 #include "core/crypto/keystore.h"
 #include "core/crypto/node_key.h"
 #include "core/crypto/wallet_secret.h"
@@ -66,6 +67,8 @@ Expected<std::unique_ptr<DataDirectory>> DataDirectory::open(const DataDirectory
   std::unique_ptr<DataDirectory> directory(new DataDirectory(services));
   NS_RETURN_IF_ERROR(directory->open_or_create(options));
   NS_RETURN_IF_ERROR(directory->open_profile(options));
+  ConsensusPart& consensus = directory->profile_.consensus;
+  NS_ASSIGN_OR_RETURN(consensus.size, read_size(directory->path_, services.files, consensus));
   NS_RETURN_IF_ERROR(directory->open_settings(options));
   NS_RETURN_IF_ERROR(directory->open_identity(options));
   return directory;

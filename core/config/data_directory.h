@@ -1,6 +1,6 @@
 // The data directory D (0700): everything that a node keeps.
 //   FORMAT · lock · instance · settings.toml · profile.json · wallet.keystore · node.key · state.db · data/
-//   part · checkpoints/ · logs/ · crash/
+//   part · size · checkpoints/ · logs/ · crash/
 // An empty or missing directory gets what it needs without questions. One process owns a directory at a time,
 // by an OS lock held for the life of this object.
 #pragma once
@@ -65,6 +65,7 @@ class DataDirectory {
   DataDirectory& operator=(const DataDirectory&) = delete;
 
   const std::string& path() const { return path_; }
+  // With the size that the model had at the open (model_size.h).
   const NetworkProfile& profile() const { return profile_; }
   const Hash256& network_id() const { return network_id_; }
   const Settings& settings() const { return settings_; }

@@ -18,8 +18,8 @@ using detail::LinkWriter;
 
 constexpr std::string_view scheme = "neuroshard:";
 constexpr std::string_view verb = "join?to=";
-// The first version has no founders, trust and voucher. Links without them are still written in it.
-constexpr std::uint8_t first_version = 1, version_with_trust = 2;
+// The first version has no founders, trust and voucher, and the second no sizes. A link is written in the first that has all of it.
+constexpr std::uint8_t first_version = 1, version_with_trust = 2, version_with_sizes = 3;
 constexpr std::size_t head_bytes = 5;
 constexpr std::size_t checksum_bytes = 4;
 enum class Form : std::uint8_t { BuiltIn = 0, Whole = 1 };
@@ -55,6 +55,26 @@ void write_profile(LinkWriter& out, const NetworkProfile& profile, std::uint8_t 
   out.number(c.founders.size());
   for (const Hash256& founder : founder_keys(c)) out.raw(founder);
   out.optional(d.genesis);
+  if (version < version_with_sizes) return;
+  out.number(c.sizes.size());
+  for (const ModelGrowth& size : c.sizes)
+    for (const std::uint64_t value : {size.layers, size.hidden, size.member_tiers, size.network_tiers})
+      out.number(value);
+}
+
+// Damaged ones are found by the reader's end.
+Expected<std::vector<ModelGrowth>> read_sizes(LinkReader& in) {
+  const std::uint64_t count = in.number();
+  if (in.good() && count > max_profile_sizes)
+    return refused(fmt::format("the invitation's network has {} sizes; at most {} are allowed", count,
+                               max_profile_sizes));
+  std::vector<ModelGrowth> sizes;
+  for (std::uint64_t i = 0; i < count && in.good(); ++i) {
+    ModelGrowth& size = sizes.emplace_back();
+    for (std::uint64_t* value : {&size.layers, &size.hidden, &size.member_tiers, &size.network_tiers})
+      *value = in.number();
+  }
+  return sizes;
 }
 
 Expected<NetworkProfile> read_profile(LinkReader& in, std::uint8_t version) {
@@ -90,6 +110,9 @@ Expected<NetworkProfile> read_profile(LinkReader& in, std::uint8_t version) {
     for (std::uint64_t i = 0; i < founders && in.good(); ++i)
       c.founders.push_back(to_hex(in.raw(sizeof(Hash256))));
     d.genesis = in.optional<std::tuple_size_v<Hash256>>();
+  }
+  if (version >= version_with_sizes) {
+    NS_ASSIGN_OR_RETURN(c.sizes, read_sizes(in));
   }
   if (!in.good()) return damaged();
   // The form of files has all the rules; a profile of a link has to keep each of them.
@@ -195,6 +218,11 @@ bool has_trust(const InviteLink& link) {
          !link.profile.consensus.founders.empty() || link.profile.directory.genesis;
 }
 
+std::uint8_t version_of(const InviteLink& link) {
+  if (!link.profile.consensus.sizes.empty()) return version_with_sizes;
+  return has_trust(link) ? version_with_trust : first_version;
+}
+
 std::string_view trimmed(std::string_view text) {
   const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
@@ -248,7 +276,7 @@ Expected<InviteLink> parse_invite_link(std::string_view text) {
   const auto bytes = from_base64url(text.substr(verb.size()));
   if (!bytes.ok() || bytes->size() < head_bytes) return damaged();
   const std::uint8_t version = bytes->front();
-  if (version < first_version || version > version_with_trust) {
+  if (version < first_version || version > version_with_sizes) {
     return make_error(ErrorCode::Unsupported,
                       "the invitation was made by a newer version of NeuroShard: use that version");
   }
@@ -278,7 +306,7 @@ Expected<std::string> format_invite_link(const InviteLink& link) {
     return make_error(ErrorCode::Exhausted,
                       fmt::format("an invitation names at most {} peers", max_invited_peers));
   LinkWriter out;
-  const std::uint8_t version = has_trust(link) ? version_with_trust : first_version;
+  const std::uint8_t version = version_of(link);
   const auto builtin = builtin_profile(link.profile.consensus.name);
   if (builtin.ok() && format_network_profile(*builtin) == format_network_profile(link.profile)) {
     out.byte(static_cast<std::uint8_t>(Form::BuiltIn));

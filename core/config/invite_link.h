@@ -9,7 +9,7 @@
 // once, for whoever uses it first. Nothing else in a link is secret.
 //
 //   offset  size  content of the base64url; numbers are LEB128 varints, texts a varint of length and UTF-8
-//   0       1     version: 2, or 1 where nothing that is marked "2:" is there
+//   0       1     version: the highest mark, "3:" or "2:", of what is there; 1 without marks
 //   1       4     the first bytes of the SHA-256 of what follows: a link that lost a piece says so
 //   5       1     0: a built-in network with the addresses that the program knows; then its id, 32 bytes
 //                 1: a whole profile
@@ -17,6 +17,7 @@
 //     sequence · p2p port · tracker port · HTTP port · least time between checkpoints
 //     bootstrap: count, texts · trackers: count, texts · manifest URL · signature u8, 1: 64 bytes
 //     2: founders: count ≤ 64, 32 bytes each · genesis u8, 1: 32 bytes
+//     3: sizes: count ≤ 64, each: layers · width · memory of a member and of all, in 500 MB
 //   –             peers: count ≤ 8, each: id u8, 1: 32 bytes · place, "host:port"
 //   –             2: genesis u8, 1: 32 bytes · recent block u8, 1: height, 32 bytes · wallet of a founder u8, 1: 32
 //                 bytes · voucher u8, 1: issuer, 32 bytes · serial · end, Unix milliseconds · signature, 64 bytes ·

@@ -44,9 +44,21 @@ std::uint64_t most_under_way(const ConsensusPart& consensus) {
   return 3 * model_parts(consensus).size() + 2;
 }
 
+// Where the layers of the range are in the larger model, with the new ones after them.
+compute::StageRange grown(compute::StageRange range, const compute::ModelShape& shape,
+                          const compute::ModelShape& larger) {
+  const auto moved = [&](std::uint64_t layer) {
+    return static_cast<std::uint32_t>(layer * larger.layers / shape.layers);
+  };
+  const std::uint32_t first = moved(range.first_layer), end = moved(range.first_layer + range.layer_count);
+  range.first_layer = first;
+  range.layer_count = end - first;
+  return range;
+}
+
 // Of one micro-batch between two parts.
 std::uint64_t payload_bytes(const ConsensusPart& consensus) {
-  return pipeline_sequences(consensus) * consensus.sequence * consensus.hidden * bf16_bytes;
+  return pipeline_sequences(consensus) * consensus.sequence * model_shape(consensus).hidden * bf16_bytes;
 }
 
 }  // namespace
@@ -54,7 +66,14 @@ std::uint64_t payload_bytes(const ConsensusPart& consensus) {
 std::vector<compute::StageRange> model_parts(const ConsensusPart& consensus) {
   const std::uint32_t parts = rounds::sync_choice(consensus.sync).value_or(rounds::SyncChoice{}).parts;
   if (parts == 1) return {};
-  return compute::cut_model(model_shape(consensus), parts);
+  compute::ModelShape shape = model_shape(at_size(consensus, 0));
+  std::vector<compute::StageRange> ranges = compute::cut_model(shape, parts);
+  for (std::uint64_t size = 1; size <= consensus.size; ++size) {
+    const compute::ModelShape larger = model_shape(at_size(consensus, size));
+    for (compute::StageRange& range : ranges) range = grown(range, shape, larger);
+    shape = larger;
+  }
+  return ranges;
 }
 
 Expected<std::optional<ModelPart>> own_part(const ConsensusPart& consensus, const Settings& settings,

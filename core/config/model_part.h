@@ -13,7 +13,9 @@
 
 namespace neuroshard::config {
 
-// In order; empty: every member holds the whole model.
+// In order, of the model's present size; empty: every member holds the whole model. The first size is cut into parts of about
+// the same size. In a larger one each part continues the same part of the size before it: slots never change their part when the
+// model grows or shrinks (compute::grown_from).
 std::vector<compute::StageRange> model_parts(const ConsensusPart& consensus);
 
 struct ModelPart {

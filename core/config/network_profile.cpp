@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/check.h"
 #include "core/chain/rules.h"
 #include "core/compute/module.h"
 #include "core/compute/shape_limits.h"
+#include "core/config/detail/size_rules.h"
 #include "core/crypto/hash.h"
 #include "core/rounds/sync.h"
 
@@ -27,7 +29,7 @@ constexpr std::array<ConsensusField, 34> fields{{
     {"protocol_major", &C::protocol_major, 1, 1000, "major version of the peer protocol"},
     {"layers", &C::layers, 1, shape::layers, "layers of the model, or the minimum if it grows"},
     {"hidden", &C::hidden, 2, shape::hidden, "width of the model, or the minimum if it grows"},
-    {"grows", &C::grows, 0, 1, "1: the model grows with the network's memory"},
+    {"grows", &C::grows, 0, 1, "1: the model may grow to the sizes of the profile"},
     {"head_dim", &C::head_dim, 2, shape::head_dim, "width of one attention head"},
     {"heads_per_kv_head", &C::heads_per_kv_head, 1, 64, "query heads that share a key/value head"},
     {"ffn_percent", &C::ffn_percent, 1, 6400, "width of one expert in percent of hidden"},
@@ -154,7 +156,7 @@ Expected<void> check_shape(const ConsensusPart& c) {
     return bad("batch_tokens",
                fmt::format("is {}; it must be a multiple of sequence, {}", c.batch_tokens, c.sequence));
   }
-  return compute::validate(model_shape(c));
+  return compute::validate(model_shape(at_size(c, 0)));
 }
 
 Expected<void> check_address(std::string_view field, const std::string& text) {
@@ -227,7 +229,8 @@ Expected<void> validate(const ConsensusPart& consensus) {
       return bad("publisher_key", "must be 64 lower-case hexadecimal characters, or \"none\"");
     }
   }
-  return check_shape(consensus);
+  NS_RETURN_IF_ERROR(check_shape(consensus));
+  return detail::check_sizes(consensus);
 }
 
 Expected<void> validate(const DirectoryPart& directory) {
@@ -258,8 +261,11 @@ std::string canonical_text(const ConsensusPart& consensus) {
     text += fmt::format("{}={}\n", field.key, text_of(field, consensus.*field.member));
   text += "sync=" + consensus.sync + "\ncodec=" + consensus.codec +
           "\npublisher_key=" + consensus.publisher_key + '\n';
-  if (consensus.founders.empty()) return text;
-  return text + fmt::format("founders={}\n", fmt::join(consensus.founders, ","));
+  if (!consensus.founders.empty()) text += fmt::format("founders={}\n", fmt::join(consensus.founders, ","));
+  if (consensus.sizes.empty()) return text;
+  std::vector<std::string> sizes;
+  for (const ModelGrowth& size : consensus.sizes) sizes.push_back(to_text(size));
+  return text + fmt::format("sizes={}\n", fmt::join(sizes, ","));
 }
 
 std::vector<crypto::PublicKey> founder_keys(const ConsensusPart& consensus) {
@@ -293,15 +299,24 @@ Expected<void> verify_directory(const NetworkProfile& profile) {
       "source that you trust");
 }
 
+ConsensusPart at_size(ConsensusPart consensus, std::uint64_t size) {
+  NS_CHECK(size <= consensus.sizes.size());
+  consensus.size = size;
+  return consensus;
+}
+
 compute::ModelShape model_shape(const ConsensusPart& c) {
+  NS_CHECK(c.size <= c.sizes.size());
+  const std::uint64_t layers = c.size == 0 ? c.layers : c.sizes[c.size - 1].layers;
+  const std::uint64_t hidden = c.size == 0 ? c.hidden : c.sizes[c.size - 1].hidden;
   const auto narrow = [](std::uint64_t value) { return static_cast<std::uint32_t>(value); };
   compute::ModelShape shape;
-  shape.layers = narrow(c.layers);
-  shape.hidden = narrow(c.hidden);
+  shape.layers = narrow(layers);
+  shape.hidden = narrow(hidden);
   shape.head_dim = narrow(c.head_dim);
-  shape.heads = narrow(c.hidden / c.head_dim);
+  shape.heads = narrow(hidden / c.head_dim);
   shape.kv_heads = std::max<std::uint32_t>(1, shape.heads / narrow(c.heads_per_kv_head));
-  shape.ffn = narrow(c.hidden * c.ffn_percent / 100);
+  shape.ffn = narrow(hidden * c.ffn_percent / 100);
   shape.experts = narrow(c.experts);
   shape.experts_per_token = narrow(c.experts_per_token);
   shape.vocab = narrow(c.vocab);

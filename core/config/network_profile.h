@@ -6,7 +6,7 @@
 // one line "key=value\n" per entry of consensus_fields(), in table order. Values are decimal integers; rates
 // carry their unit in the key ("_nano": 1e-9) so that no floating point is hashed. `printf … | sha256sum`
 // reproduces it. Constants that came later stand at the end and are left out, there and in files, where they
-// have their usual value: so networks from before them keep their id. The same holds for the founders.
+// have their usual value: so networks from before them keep their id. The same holds for founders and sizes.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 #include "core/base/expected.h"
 #include "core/base/span.h"
 #include "core/compute/model_shape.h"
+#include "core/config/model_growth.h"
 #include "core/crypto/keys.h"
 #include "core/storage/file_env.h"
 
@@ -66,6 +67,11 @@ struct ConsensusPart {
   std::string publisher_key;                  // 64 hex characters, or "none": only local data
   std::vector<std::string>
       founders;  // wallets whose nodes begin the chain, 64 hex characters each, ascending
+  // That the model may grow to, each larger than the one before. `layers` and `hidden` are the size before the first of them.
+  std::vector<ModelGrowth> sizes;
+  // The size that the model has now: 0 for `layers` and `hidden`, k for the k-th of `sizes`. A data directory sets it (model_size.h).
+  // It is no part of the profile and in none of its forms.
+  std::uint64_t size = 0;
 };
 
 struct DirectoryPart {
@@ -89,10 +95,11 @@ struct NetworkProfile {
 inline constexpr std::uint64_t max_profile_bytes = 256u << 10;  // a profile is a page of text
 inline constexpr std::size_t max_profile_peers = 256;           // entries of bootstrap and trackers each
 inline constexpr std::size_t max_profile_founders = 64;
+inline constexpr std::size_t max_profile_sizes = 64;
 inline constexpr std::size_t max_profile_text = 512;  // characters of one address or URL
 
 // One row per number of the consensus part, for flags, help and docs. Texts (name, sync, codec,
-// publisher_key, founders) are not in it.
+// publisher_key, founders, sizes) are not in it.
 struct ConsensusField {
   const char* key;
   std::uint64_t ConsensusPart::*member;
@@ -141,7 +148,9 @@ void sign_directory(NetworkProfile& profile, const crypto::KeyPair& publisher);
 // Denied when the network has a publisher and the directory part does not carry its valid signature.
 Expected<void> verify_directory(const NetworkProfile& profile);
 
-// The model that a node of this network starts with.
+// The same network, with a model of this size: 0 for the first one, else the number of one of its sizes, from 1.
+ConsensusPart at_size(ConsensusPart consensus, std::uint64_t size);
+// Of the size that the model has now.
 compute::ModelShape model_shape(const ConsensusPart& consensus);
 compute::RouterOptions router_options(const ConsensusPart& consensus);
 

@@ -132,6 +132,15 @@ Expected<ConsensusPart> parse_consensus(Fields fields) {
     NS_ASSIGN_OR_RETURN(c.founders, fields.texts("founders", max_profile_founders));
     if (c.founders.empty()) return bad("profile field 'founders' must be left out when it names nobody");
   }
+  if (fields.has("sizes")) {
+    NS_ASSIGN_OR_RETURN(const auto sizes, fields.texts("sizes", max_profile_sizes));
+    if (sizes.empty()) return bad("profile field 'sizes' must be left out when it has none");
+    for (const std::string& text : sizes) {
+      const auto size = parse_model_growth(text);
+      if (!size.ok()) return bad("profile field 'sizes' " + size.error().message);
+      c.sizes.push_back(*size);
+    }
+  }
   NS_RETURN_IF_ERROR(fields.finish());
   NS_RETURN_IF_ERROR(validate(c));
   return c;
@@ -220,6 +229,7 @@ std::string format_network_profile(const NetworkProfile& profile) {
   consensus["codec"] = profile.consensus.codec;
   consensus["publisher_key"] = profile.consensus.publisher_key;
   if (!profile.consensus.founders.empty()) consensus["founders"] = profile.consensus.founders;
+  for (const ModelGrowth& size : profile.consensus.sizes) consensus["sizes"].push_back(to_text(size));
   const DirectoryPart& d = profile.directory;
   Json directory = {{"sequence", d.sequence},
                     {"p2p_port", d.p2p_port},

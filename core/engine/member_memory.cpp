@@ -41,4 +41,17 @@ std::uint64_t member_bytes(const config::ConsensusPart& consensus, const compute
   return unlimited_training_bytes(request);
 }
 
+std::vector<std::uint64_t> part_bytes(const config::ConsensusPart& consensus) {
+  std::vector<compute::StageRange> parts = config::model_parts(consensus);
+  if (parts.empty()) parts = {compute::whole_range(config::model_shape(consensus))};
+  std::vector<std::uint64_t> bytes;
+  for (const compute::StageRange& part : parts) bytes.push_back(member_bytes(consensus, part));
+  return bytes;
+}
+
+std::uint64_t most_member_bytes(const config::ConsensusPart& consensus) {
+  const std::vector<std::uint64_t> bytes = part_bytes(consensus);
+  return *std::max_element(bytes.begin(), bytes.end());
+}
+
 }  // namespace neuroshard::engine

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/compute/stage_range.h"
 #include "core/config/network_profile.h"
@@ -17,5 +18,10 @@ TrainingMemoryRequest memory_request(const config::ConsensusPart& consensus, con
 // Bytes that a node needs which holds the range in rounds, in fp32 on one thread, with the plan's margin: with all micro-batches that a
 // pipeline gives it to hold, or with one sequence of a whole model. Pure.
 std::uint64_t member_bytes(const config::ConsensusPart& consensus, const compute::StageRange& range);
+
+// That of each part, in order, for the model's present size; of a network of whole models, one number.
+std::vector<std::uint64_t> part_bytes(const config::ConsensusPart& consensus);
+// The largest of them: a member with so much can hold any part.
+std::uint64_t most_member_bytes(const config::ConsensusPart& consensus);
 
 }  // namespace neuroshard::engine

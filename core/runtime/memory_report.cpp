@@ -1,8 +1,5 @@
 #include "core/runtime/memory_report.h"
 
-#include <algorithm>
-
-#include "core/config/model_part.h"
 #include "core/engine/member_memory.h"
 #include "core/runtime/growth_rules.h"
 #include "core/runtime/standing.h"
@@ -10,15 +7,25 @@
 namespace neuroshard::runtime {
 namespace {
 
-// Of the member with the most to hold, in a network whose model has this shape.
-std::uint64_t most_member_bytes(config::ConsensusPart consensus, const compute::ModelShape& shape) {
-  consensus.layers = shape.layers;
-  consensus.hidden = shape.hidden;
-  std::uint64_t most = 0;
-  std::vector<compute::StageRange> parts = config::model_parts(consensus);
-  if (parts.empty()) parts = {compute::whole_range(shape)};
-  for (const compute::StageRange& part : parts) most = std::max(most, engine::member_bytes(consensus, part));
-  return most;
+// The sizes that the profile fixes. The needs of the first one follow from its rules.
+std::vector<plan::ModelSize> fixed_sizes(const config::ConsensusPart& consensus) {
+  const config::ConsensusPart first = config::at_size(consensus, 0);
+  std::vector<plan::ModelSize> sizes{{config::model_shape(first), engine::most_member_bytes(first)}};
+  for (const config::ModelGrowth& size : consensus.sizes)
+    sizes.push_back({config::model_shape(config::at_size(consensus, sizes.size())),
+                     size.member_tiers * plan::memory_tier_bytes});
+  return sizes;
+}
+
+// A profile without sizes: those of the ladder.
+std::vector<plan::ModelSize> sizes_by_rules(const config::ConsensusPart& consensus) {
+  plan::GrowthRules rules = growth_rules(consensus);
+  if (!plan::validate(rules).ok()) rules.grows = false;  // a shape that no larger one continues
+  return plan::model_sizes(rules, [network = consensus](const compute::ModelShape& shape) mutable {
+    network.layers = shape.layers;
+    network.hidden = shape.hidden;
+    return engine::most_member_bytes(network);
+  });
 }
 
 node::NetworkMemoryView::Model view_of(const plan::ModelSize& size,
@@ -29,12 +36,9 @@ node::NetworkMemoryView::Model view_of(const plan::ModelSize& size,
 
 }  // namespace
 
-MemoryReport::MemoryReport(const config::ConsensusPart& consensus) {
-  plan::GrowthRules rules = growth_rules(consensus);
-  if (!plan::validate(rules).ok()) rules.grows = false;  // a shape that no larger one continues
-  sizes_ = plan::model_sizes(
-      rules, [&consensus](const compute::ModelShape& shape) { return most_member_bytes(consensus, shape); });
-}
+MemoryReport::MemoryReport(const config::ConsensusPart& consensus)
+    : sizes_(consensus.sizes.empty() ? sizes_by_rules(consensus) : fixed_sizes(consensus)),
+      present_(consensus.size) {}
 
 node::NetworkMemoryView MemoryReport::view(const chain::Registry& registry, const net::NodeId& self) const {
   node::NetworkMemoryView view;
@@ -45,7 +49,7 @@ node::NetworkMemoryView MemoryReport::view(const chain::Registry& registry, cons
   }
   if (const chain::MemberRecord* own = registry.find(self))
     view.own_bytes = own->memory_tiers * plan::memory_tier_bytes;
-  const plan::NetworkMemory memory = plan::network_memory(sizes_, 0, offered);
+  const plan::NetworkMemory memory = plan::network_memory(sizes_, present_, offered);
   view.members = static_cast<std::uint32_t>(offered.size());
   view.known = static_cast<std::uint32_t>(memory.known);
   view.offered_bytes = memory.offered_bytes;
@@ -55,8 +59,8 @@ node::NetworkMemoryView MemoryReport::view(const chain::Registry& registry, cons
     view.next_tier_bytes = *next;
   }
   view.needs_room = static_cast<std::uint32_t>(memory.needs_room);
-  view.present = view_of(sizes_.front(), offered);
-  if (memory.possible > 0) view.possible = view_of(sizes_[memory.possible], offered);
+  view.present = view_of(sizes_[present_], offered);
+  if (memory.possible > present_) view.possible = view_of(sizes_[memory.possible], offered);
   if (memory.possible + 1 < sizes_.size()) view.next = view_of(sizes_[memory.possible + 1], offered);
   return view;
 }

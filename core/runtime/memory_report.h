@@ -16,6 +16,7 @@ namespace neuroshard::runtime {
 
 class MemoryReport {
  public:
+  // The larger models are the sizes of the profile. Where it has none, they are those that its rules would give.
   explicit MemoryReport(const config::ConsensusPart& consensus);
 
   // Of members that are active and whose wallet votes or was vouched for.
@@ -23,6 +24,7 @@ class MemoryReport {
 
  private:
   std::vector<plan::ModelSize> sizes_;
+  std::size_t present_ = 0;  // of them
 };
 
 }  // namespace neuroshard::runtime

@@ -1,5 +1,7 @@
 // neuroshardd as scripts and people meet it: help, exit codes, JSON, settings, profiles.
+#include <QJsonArray>
 #include <QTest>
+#include <cmath>
 
 #include "tests/support/process.h"
 #include "tests/support/test_main.h"
@@ -20,6 +22,8 @@ class TestCommandLine : public QObject {
   void errors_are_json_when_asked();
   void profiles_are_made_and_shown();
   void founders_and_voters_are_chosen_and_explained();
+  void sizes_to_grow_to_are_chosen_and_shown();
+  void wrong_sizes_are_64_and_say_what_is_allowed();
   void existing_files_are_not_replaced();
   void settings_of_a_fresh_directory();
   void environment_and_flags_are_locked();
@@ -235,6 +239,77 @@ void TestCommandLine::founders_and_voters_are_chosen_and_explained() {
            open.err.constData());
   QVERIFY(open.err.contains("names no founder"));
   QCOMPARE(shown()["directory"].toObject()["genesis"].toString(), other);
+}
+
+void TestCommandLine::sizes_to_grow_to_are_chosen_and_shown() {
+  const QString file = path("tower.json");
+  const auto sizes_of = [&](const QStringList& more) {
+    const ProcessResult made = run_node(
+        QStringList{"network", "create", "--from", "devnet", "--name", "tower", "--force", "--out", file} +
+        more);
+    if (!made.ok()) qWarning("%s", made.text().constData());
+    return json_lines(run_node({"network", "show", file, "--json"}).out).value(0)["grows_to"].toArray();
+  };
+  constexpr double tier = 500'000'000;
+  QVERIFY(sizes_of({}).isEmpty());
+  // Two whole copies, and what a person says.
+  QJsonArray sizes = sizes_of({"--grow-to", "6x128", "--grow-to", "6x256@4GB", "--grow-to", "8x256@4GiB"});
+  QCOMPARE(sizes.size(), 3);
+  const double member = sizes[0].toObject()["member_bytes"].toDouble(),
+               all = sizes[0].toObject()["network_bytes"].toDouble();
+  QVERIFY(member >= tier && all >= 2 * member && std::fmod(member, tier) == 0 && std::fmod(all, tier) == 0);
+  QCOMPARE(sizes[1].toObject()["member_bytes"].toDouble(), 8 * tier);
+  QCOMPARE(sizes[1].toObject()["network_bytes"].toDouble(), 8 * tier);
+  QCOMPARE(sizes[2].toObject()["member_bytes"].toDouble(), 9 * tier);
+  QVERIFY(sizes[2].toObject()["parameters"].toDouble() > sizes[1].toObject()["parameters"].toDouble());
+  const ProcessResult people = run_node({"network", "show", file});
+  QVERIFY2(
+      people.out.contains("8 layers of width 256") && people.out.contains("4.5 GB of each, 4.5 GB of all"),
+      people.out.constData());
+  // A part needs less than the model.
+  const QJsonArray whole = sizes_of({"--grow-to", "8x1024"});
+  const QJsonArray parts = sizes_of({"--sync", "parts=4", "--grow-to", "8x1024"});
+  QVERIFY(parts[0].toObject()["member_bytes"].toDouble() < whole[0].toObject()["member_bytes"].toDouble());
+  QVERIFY(parts[0].toObject()["network_bytes"].toDouble() >=
+          2 * parts[0].toObject()["member_bytes"].toDouble());
+  // A larger size never needs less than the one before, whoever named that.
+  sizes = sizes_of({"--grow-to", "6x128@20GB", "--grow-to", "8x128"});
+  QCOMPARE(sizes[1].toObject()["member_bytes"].toDouble(), 40 * tier);
+  for (const QStringList& sync : {QStringList{}, QStringList{"--sync", "parts=4"}}) {
+    sizes = sizes_of(sync + QStringList{"--grow-to", "all"});
+    QVERIFY(sizes.size() > 20 && sizes.size() <= 64);
+    QCOMPARE(sizes.last().toObject()["layers"].toInt(), 64);
+    QVERIFY(sizes.last().toObject()["hidden"].toInt() > 6000);
+    // A profile that is made from it keeps them.
+    const QString copy = path("copy.json");
+    QVERIFY(run_node({"network", "create", "--from", file, "--name", "copy", "--force", "--out", copy}).ok());
+    QCOMPARE(json_lines(run_node({"network", "show", copy, "--json"}).out).value(0)["grows_to"].toArray(),
+             sizes);
+  }
+}
+
+void TestCommandLine::wrong_sizes_are_64_and_say_what_is_allowed() {
+  const auto refused = [](const QStringList& more, const char* says, const char* from = "devnet") {
+    const ProcessResult result =
+        run_node(QStringList{"network", "create", "--from", from, "--name", "tower"} + more);
+    if (result.exit_code == 64 && result.err.contains(says)) return true;
+    qWarning("%d %s", result.exit_code, result.text().constData());
+    return false;
+  };
+  for (const char* text : {"6", "6x", "x128", "6*128", "6x128x2", "6x128GB", "all@2GB", ""})
+    QVERIFY2(refused({"--grow-to", text}, "it must be LAYERSxWIDTH like 6x256, "), text);
+  QVERIFY(refused({"--grow-to", "6x128@"}, "positive number of bytes"));
+  QVERIFY(refused({"--grow-to", "6x128@much"}, "the memory of --grow-to 6x128@much is \"much\""));
+  QVERIFY(refused({"--grow-to", "6x128@1000TB"}, "between 1 and 262144 times 500 MB"));
+  QVERIFY(refused({"--grow-to", "2x128"}, "deeper or wider than 4x128"));
+  QVERIFY(refused({"--grow-to", "6x130"}, "multiple of head_dim, 32"));
+  QVERIFY(refused({"--grow-to", "9999999999x128"}, "at most 1024 layers"));
+  QVERIFY(refused({"--grow-to", "6x128@4GB", "--grow-to", "8x128@2GB"}, "of a member must be at least 8"));
+  QVERIFY(refused({"--grow-to", "all", "--grow-to", "6x128"}, "name either it or single sizes"));
+  QVERIFY(refused({"--grow-to", "6x128", "--grows", "0"}, "leave out --grows 0"));
+  QVERIFY(refused({"--grow-to", "6x128", "--sync", "fragments=2"}, "different steps"));
+  QVERIFY(refused({"--grow-to", "8x256"}, "without an outer loop", "solo"));
+  QVERIFY(refused({"--grow-to", "all", "--layers", "5"}, "even number"));
 }
 
 void TestCommandLine::existing_files_are_not_replaced() {

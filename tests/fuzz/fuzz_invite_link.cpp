@@ -1,6 +1,6 @@
 // An invitation from a message or a QR code: what is accepted is within its bounds and writes itself back.
-// The input is the content behind the checksum, or, with a first byte of 1, the link as text. A first byte of 2 is
-// the second version of the content, else it is the first one.
+// The input is the content behind the checksum, or, with a first byte of 1, the link as text. A first byte of 2 or
+// 3 is that version of the content, else it is the first one.
 #include "core/base/base64url.h"
 #include "core/base/check.h"
 #include "core/config/invite_link.h"
@@ -22,8 +22,8 @@ std::string sealed(ByteSpan content, std::uint8_t version) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const ByteSpan rest{data + 1, size - 1};
-  const auto link = config::parse_invite_link(data[0] == 1 ? std::string(as_text(rest))
-                                                           : sealed(rest, data[0] == 2 ? 2 : 1));
+  const auto link = config::parse_invite_link(
+      data[0] == 1 ? std::string(as_text(rest)) : sealed(rest, data[0] == 2 || data[0] == 3 ? data[0] : 1));
   if (const auto bytes = from_base64url(as_text(rest)); bytes.ok())
     NS_CHECK(to_base64url(*bytes) == as_text(rest));
   if (!link.ok()) return 0;

@@ -11,6 +11,7 @@
 #include "app/node/commands/continue_command.h"
 #include "app/node/commands/invite_command.h"
 #include "app/node/commands/key_file.h"
+#include "app/node/commands/network_sizes.h"
 #include "app/node/commands/network_voters.h"
 #include "app/node/output/rounds_text.h"
 #include "core/compute/slot.h"
@@ -24,7 +25,7 @@ struct CreateFlags {
   std::string from = "solo";
   std::string name;
   std::map<std::string, std::string> numbers;  // by the key of the consensus field
-  std::vector<std::string> bootstrap, trackers, founders;
+  std::vector<std::string> bootstrap, trackers, founders, grow_to;
   std::string genesis;
   std::string manifest_url;
   std::string sync, codec;
@@ -131,11 +132,9 @@ Expected<void> take_directory(const CreateFlags& flags, config::DirectoryPart& d
   return validate(directory);
 }
 
-Expected<void> create_network(const CreateFlags& flags, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(config::NetworkProfile profile,
-                      config::load_network_profile(context.files, flags.from));
-  config::ConsensusPart& consensus = profile.consensus;
-  const Hash256 from = config::network_id(consensus);
+// All that makes it another network, but the publisher.
+Expected<void> take_constants(const CreateFlags& flags, CommandContext& context,
+                              config::ConsensusPart& consensus) {
   consensus.name = flags.name;
   if (!flags.founders.empty()) {
     NS_ASSIGN_OR_RETURN(consensus.founders, parse_founders(flags.founders, context));
@@ -149,7 +148,19 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
   if (!flags.sync.empty()) consensus.sync = flags.sync;
   take_codec(flags, consensus);
   consensus.publisher_key = "none";
-  NS_RETURN_IF_ERROR(validate(consensus));
+  if (flags.grow_to.empty()) return validate(consensus);
+  if (const auto grows = flags.numbers.find("grows"); grows != flags.numbers.end() && consensus.grows == 0)
+    return make_error(ErrorCode::InvalidArgument,
+                      "--grow-to is for a network whose model grows; leave out --grows 0");
+  return take_sizes(flags.grow_to, consensus);
+}
+
+Expected<void> create_network(const CreateFlags& flags, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(config::NetworkProfile profile,
+                      config::load_network_profile(context.files, flags.from));
+  config::ConsensusPart& consensus = profile.consensus;
+  const Hash256 from = config::network_id(consensus);
+  NS_RETURN_IF_ERROR(take_constants(flags, context, consensus));
   if (!flags.out.empty() && !flags.force && context.files.exists(flags.out)) {
     return make_error(
         ErrorCode::AlreadyExists,
@@ -181,12 +192,6 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
   context.output.json_line({{"name", consensus.name}, {"network_id", id}, {"file", flags.out}});
   explain_voters(consensus, context);
   return {};
-}
-
-std::string human_count(std::uint64_t count) {
-  if (count >= 1'000'000'000) return fmt::format("{:.2f} billion", static_cast<double>(count) / 1e9);
-  if (count >= 1'000'000) return fmt::format("{:.2f} million", static_cast<double>(count) / 1e6);
-  return fmt::format("{}", count);
 }
 
 // Of a network whose members hold parts of the model.
@@ -222,6 +227,7 @@ void show_profile(const config::NetworkProfile& profile, CommandContext& context
                        to_hex(config::network_id(c)), human_count(parameters), human_count(active)));
   if (const std::string round = round_traffic_text(c); !round.empty()) out.line("  " + round + "\n");
   show_parts(c, out, document);
+  show_sizes(c, out, document);
   context.output.json_line(document);
   out.line("Fixed for everyone:");
   for (const config::ConsensusField& field : config::consensus_fields()) {
@@ -274,6 +280,8 @@ void add_create(CLI::App& network, CommandContext& context) {
       network, "create", "Create the profile of a new network",
       {"neuroshardd network create --name village --layers 4 --hidden 128 --out village.json",
        "neuroshardd network create --from devnet --name village --founder mine --out village.json",
+       "neuroshardd network create --from devnet --name tower --sync parts=2 --grow-to 6x128 "
+       "--grow-to 8x256@4GB --out tower.json",
        "neuroshardd network create --from devnet --name club --publisher-key club.key "
        "--bootstrap host:29000 --out "
        "club.json",
@@ -316,6 +324,11 @@ void add_create(CLI::App& network, CommandContext& context) {
           "delta codec: fp32, fp16, int8 (default), int4, or topk, the smallest, with its own outer step "
           "(rate 1, no momentum, error feedback)")
       ->type_name("NAME");
+  create
+      .add_option("--grow-to", flags->grow_to,
+                  "size that the model may grow to, the smallest first; may be repeated. MEMORY is what each "
+                  "member has to offer then (default: what it needs). \"all\": every size of the rules")
+      ->type_name("LAYERSxWIDTH[@MEMORY]|all");
   create.add_option("--p2p-port", flags->p2p_port, "default port for peers")->type_name("PORT");
   create
       .add_option("--sequence-number", flags->sequence_number,

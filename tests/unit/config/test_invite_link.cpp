@@ -25,6 +25,7 @@ class TestInviteLink : public QObject {
   void bounds_are_kept();
   void trust_and_voucher_travel();
   void links_without_trust_are_of_the_first_version();
+  void sizes_travel_in_the_third_version();
   void a_voucher_has_to_be_signed_for_this_network();
   void hostile_trust_is_refused();
   void who_made_it_with_another_version_is_told();
@@ -266,6 +267,46 @@ void TestInviteLink::links_without_trust_are_of_the_first_version() {
   QVERIFY(old.ok() && old->profile.consensus.name == "mainnet" && old->trust.is_open() && !old->voucher);
 }
 
+void TestInviteLink::sizes_travel_in_the_third_version() {
+  for (InviteLink invite : {village(), of_a_chain()}) {
+    invite.voucher.reset();  // it is of the network without sizes
+    invite.profile.consensus.sizes = {{6, 256, 4, 12}, {8, 512, 300, 1 << 18}};
+    const std::string link = link_of(invite);
+    QCOMPARE(int{from_base64url(std::string_view(link).substr(19, 4)).value()[0]}, 3);
+    const auto read = parse_invite_link(link);
+    QVERIFY2(read.ok(), read.ok() ? "" : read.error().describe().c_str());
+    QVERIFY(read->profile.consensus.sizes == invite.profile.consensus.sizes);
+    QCOMPARE(format_network_profile(read->profile), format_network_profile(invite.profile));
+    QVERIFY(read->trust.recent == invite.trust.recent && read->peers == invite.peers);
+    QCOMPARE(link_of(*read), link);
+    // The size that the inviting node's model has is not in it.
+    invite.profile.consensus.size = 2;
+    QCOMPARE(link_of(invite), link);
+    const Bytes content = content_of(link);
+    for (std::size_t length = 0; length < content.size(); ++length) {
+      const Bytes torn(content.begin(), content.begin() + static_cast<long>(length));
+      QVERIFY2(!parse_invite_link(sealed(torn, 3)).ok(), std::to_string(length).c_str());
+    }
+    QVERIFY(!parse_invite_link(sealed(content, 2)).ok());
+  }
+  InviteLink invite = village();
+  invite.peers.clear();
+  invite.profile.consensus.sizes = {{6, 256, 4, 12}};
+  Bytes content = content_of(link_of(invite));
+  // From the end: voucher, founder wallet, recent, genesis, peers, the size with its width of two bytes, the count.
+  const std::size_t count = content.size() - 5 - 5 - 1;
+  QCOMPARE(int{content[count]}, 1);
+  content[count] = 65;
+  QVERIFY(parse_invite_link(sealed(content, 3)).error().message.find("65 sizes") != std::string::npos);
+  content[count] = 1;
+  content[count + 4] = 0;  // of a member
+  QVERIFY(parse_invite_link(sealed(content, 3)).error().message.find("'sizes'") != std::string::npos);
+  std::vector<ModelGrowth> many;
+  for (std::uint64_t i = 0; i < max_profile_sizes; ++i) many.push_back({5 + i, 256, 1 << 18, 1 << 18});
+  invite.profile.consensus.sizes = many;
+  QVERIFY2(parse_invite_link(link_of(invite)).ok(), "all that a profile may have has room");
+}
+
 void TestInviteLink::a_voucher_has_to_be_signed_for_this_network() {
   const auto refused = [](const InviteLink& invite) {
     const auto read = parse_invite_link(link_of(invite));
@@ -323,7 +364,7 @@ void TestInviteLink::hostile_trust_is_refused() {
 
 void TestInviteLink::who_made_it_with_another_version_is_told() {
   const Bytes content = content_of(link_of(village()));
-  QCOMPARE(parse_invite_link(sealed(content, 3)).error().code, ErrorCode::Unsupported);
+  QCOMPARE(parse_invite_link(sealed(content, 4)).error().code, ErrorCode::Unsupported);
   Bytes unknown(34, 9);  // the id of a network that is not built in
   unknown.front() = 0;
   unknown.back() = 0;

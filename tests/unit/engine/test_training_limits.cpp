@@ -284,13 +284,22 @@ void TestTrainingLimits::a_part_expects_no_more_micro_batches_than_a_step_has() 
 // The need that people see of a network's members is the plan of a node without a limit.
 void TestTrainingLimits::a_member_needs_what_its_plan_expects() {
   constexpr std::uint64_t mib = 1u << 20;
-  for (const char* sync : {"plain", "parts=3"}) {
+  for (const auto& [sync, size] : {std::pair{"plain", 0u}, {"parts=3", 0u}, {"plain", 1u}, {"parts=3", 1u}}) {
     config::ConsensusPart consensus = config::builtin_profile("devnet")->consensus;
     consensus.layers = 6;
     consensus.sync = sync;
+    consensus.sizes = {{12, 128, 1, 1}};
+    const std::vector<std::uint64_t> smaller = engine::part_bytes(consensus);
+    consensus.size = size;
+    const std::vector<std::uint64_t> bytes = engine::part_bytes(consensus);
+    QVERIFY(size == 0 ? bytes == smaller : bytes.front() > smaller.front());
     std::vector<compute::StageRange> ranges = config::model_parts(consensus);
     if (ranges.empty()) ranges = {compute::whole_range(config::model_shape(consensus))};
-    for (const compute::StageRange& range : ranges) {
+    QCOMPARE(bytes.size(), ranges.size());
+    QCOMPARE(engine::most_member_bytes(consensus), *std::max_element(bytes.begin(), bytes.end()));
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      const compute::StageRange& range = ranges[i];
+      QCOMPARE(engine::member_bytes(consensus, range), bytes[i]);
       engine::TrainingMemoryRequest request = engine::memory_request(consensus, range, true);
       if (ranges.size() == 1) request.max_micro_batch = 1;
       const engine::TrainingMemory memory = engine::plan_training_memory(request).value();

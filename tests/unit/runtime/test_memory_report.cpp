@@ -67,6 +67,33 @@ class TestRuntimeMemoryReport : public QObject {
     QCOMPARE(offered.next->with_room, 0u);
   }
 
+  // The profile says what a size needs, and only its sizes are possible.
+  void a_profile_with_sizes_has_these_only() {
+    ChainFixture chain;
+    const auto founders = chain.add_nodes(4);
+    QVERIFY(chain.begin(founders).ok());
+    const net::NodeId self = chain.member(founders[0])->id;
+    config::ConsensusPart consensus = profile("parts=3");
+    const auto first = MemoryReport(consensus).view(chain.registry(), self).present;
+    consensus.sizes = {{6, 256, 4, 12}, {8, 256, 6, 20}, {10, 256, 9, 30}};
+    QVERIFY(validate(consensus).ok());
+    const auto view_at = [&](std::uint64_t size) {
+      return MemoryReport(config::at_size(consensus, size)).view(chain.registry(), self);
+    };
+    QVERIFY(view_at(0).present.member_bytes == first.member_bytes && view_at(0).present.hidden == 128);
+    QVERIFY(!view_at(0).possible && view_at(0).next->hidden == 256);
+    QCOMPARE(view_at(0).next->member_bytes, 4 * tier);
+    for (const std::size_t node : founders)
+      QVERIFY(chain.say(node, chain::Offer{node == founders[3] ? 5u : 6u}));
+    QVERIFY(view_at(0).possible->layers == 8 && view_at(0).possible->with_room == 3);
+    QVERIFY(view_at(0).next->layers == 10 && view_at(0).next->with_room == 0);
+    QVERIFY(view_at(1).present.hidden == 256 && view_at(1).present.member_bytes == 4 * tier);
+    QVERIFY(view_at(1).possible->layers == 8);
+    QVERIFY(!view_at(2).possible && view_at(2).next->member_bytes == 9 * tier);
+    QVERIFY(view_at(3).present.layers == 10 && !view_at(3).possible && !view_at(3).next);
+    QCOMPARE(view_at(3).present.with_room, 0u);
+  }
+
   void a_profile_of_fixed_size_has_no_larger_model() {
     ChainFixture chain;
     const auto founders = chain.add_nodes(1);
