@@ -40,13 +40,14 @@ Expected<std::uint64_t> read_size(const std::string& path, storage::FileEnv& fil
                   file, consensus.sizes.size()));
 }
 
-Expected<void> keep_size(const DataDirectory& directory, storage::FileEnv& files, std::uint64_t size) {
-  const std::size_t last = directory.profile().consensus.sizes.size();
+Expected<void> keep_size(const std::string& path, storage::FileEnv& files, const ConsensusPart& consensus,
+                         std::uint64_t size) {
+  const std::size_t last = consensus.sizes.size();
   if (size > last)
     return make_error(
         ErrorCode::InvalidArgument,
         fmt::format("the model of this network has no size {}; the last one is {}", size, last));
-  return storage::write_file_atomic(files, size_path(directory.path()), as_bytes(fmt::format("{}\n", size)));
+  return storage::write_file_atomic(files, size_path(path), as_bytes(fmt::format("{}\n", size)));
 }
 
 }  // namespace neuroshard::config

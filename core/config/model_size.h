@@ -15,6 +15,7 @@ Expected<std::uint64_t> read_size(const std::string& path, storage::FileEnv& fil
                                   const ConsensusPart& consensus);
 // Atomic. The next open of the directory takes it; this one keeps its own.  Errors: InvalidArgument (the profile has no such
 // size), those of writing.
-Expected<void> keep_size(const DataDirectory& directory, storage::FileEnv& files, std::uint64_t size);
+Expected<void> keep_size(const std::string& path, storage::FileEnv& files, const ConsensusPart& consensus,
+                         std::uint64_t size);
 
 }  // namespace neuroshard::config

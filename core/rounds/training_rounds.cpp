@@ -441,6 +441,7 @@ TrainingView TrainingRounds::view() const {
   view.no_room = admission_.why_not();
   view.holds = tip_ && states_.holds_all(*tip_->registry);
   view.fetches = states_.fetches();
+  for (const std::uint32_t row : own_.rows()) view.computes = view.computes || states_.computes(row);
   view.other_identity = fetcher_.other_identity();
   view.contributed = own_.has_contributed();
   view.closing = clock_.is_closing();

@@ -69,6 +69,7 @@ struct TrainingView {
   std::uint64_t round = 0;  // in progress
   bool holds = false;       // the anchors of all its rows
   bool fetches = false;
+  bool computes = false;  // new states of its rows
   bool contributed = false, closing = false, provisional = false;
   std::size_t contributions = 0, complete = 0, vectors = 0;
   std::uint64_t counted = 0, left_out = 0, rows_carried = 0;  // of this node's contributions

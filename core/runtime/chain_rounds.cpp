@@ -457,7 +457,7 @@ void ChainRounds::refresh() {
     if (view.trouble.empty()) view.trouble = trust_->trouble(now.chain);
     if (view.trouble.empty() && pipeline_) view.trouble = pipeline_->trouble();
     if (!reads_beginning_) part_.follow_plan(now, *node_, *trainer_, view.part ? &*view.part : nullptr);
-    if (now.registry) size_.follow(*now.registry, now.training.holds, now.at);
+    if (now.registry) size_.follow(*now.registry, now.training, now.at);
     if (trust_->waits_for_founder(now.chain, wallet_key())) view.phase = "waiting for a founder to begin";
     if (now.chain.wanted_tokenizer) view.phase = "taking over the network's tokenizer";
     seen = report_->seen(now);

@@ -15,8 +15,8 @@
 namespace neuroshard::runtime {
 namespace {
 
-// A node that did not compute the anchors itself gets them from others after its start.
-constexpr Duration wait_for_anchors = std::chrono::seconds(30);
+// Between the end of a computation and its use.
+constexpr Duration settle_time = std::chrono::seconds(2);
 
 compute::StageRange range_of(const config::ConsensusPart& consensus, std::uint32_t row) {
   const std::vector<compute::StageRange> parts = config::model_parts(consensus);
@@ -44,10 +44,12 @@ rounds::ResizeRow OwnModelSize::resize() const {
   };
 }
 
-void OwnModelSize::follow(const chain::Registry& registry, bool holds, MonotonicTime now) {
+void OwnModelSize::follow(const chain::Registry& registry, const rounds::TrainingView& training,
+                          MonotonicTime now) {
   if (registry.size().size == size() || changed_) return other_since_.reset();
   if (!other_since_) other_since_ = now;
-  if (holds || now - *other_since_ >= wait_for_anchors) change(registry.size().size);
+  if (training.holds || (!training.computes && now - *other_since_ >= settle_time))
+    change(registry.size().size);
 }
 
 bool OwnModelSize::can_begin(bool has_history) {
@@ -57,7 +59,7 @@ bool OwnModelSize::can_begin(bool has_history) {
 }
 
 void OwnModelSize::change(std::uint32_t size) {
-  if (const auto kept = config::keep_size(directory_, files_, size); !kept.ok()) {
+  if (const auto kept = config::keep_size(directory_, files_, consensus_, size); !kept.ok()) {
     logger_.error("rounds",
                   "the new size of the model can't be saved, so this node waits: " + kept.error().describe());
     other_since_.reset();

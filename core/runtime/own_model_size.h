@@ -12,7 +12,7 @@
 #include "core/base/log.h"
 #include "core/chain/registry.h"
 #include "core/config/network_profile.h"
-#include "core/rounds/row_states.h"
+#include "core/rounds/training_rounds.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::runtime {
@@ -26,8 +26,9 @@ class OwnModelSize {
   std::uint32_t size() const { return static_cast<std::uint32_t>(consensus_.size); }
   // For TrainingServices: by the shapes and parts of the profile. Null: the model keeps its size.
   rounds::ResizeRow resize() const;
-  // holds: this node has the anchors of the newest block, so they are on the disk before the node ends.
-  void follow(const chain::Registry& registry, bool holds, MonotonicTime now);
+  // The node ends once it holds the anchors of the newest block, which then are on its disk, or computes none: then it gets them
+  // from others after its start.
+  void follow(const chain::Registry& registry, const rounds::TrainingView& training, MonotonicTime now);
   // Without a history on the disk a node begins with the first size. False: the node has to start anew for that.
   bool can_begin(bool has_history);
   // The node has to start anew.  Threads: any.

@@ -327,8 +327,9 @@ void add_create(CLI::App& network, CommandContext& context) {
   create
       .add_option("--grow-to", flags->grow_to,
                   "size that the model may grow to, the smallest first; may be repeated. MEMORY is what each "
-                  "member has to offer then (default: what it needs). \"all\": every size of the rules")
-      ->type_name("LAYERSxWIDTH[@MEMORY]|all");
+                  "member has to offer then, and after the slash what all have to offer together (default: "
+                  "what they need). \"all\": every size of the rules")
+      ->type_name("LAYERSxWIDTH[@MEMORY[/MEMORY]]|all");
   create.add_option("--p2p-port", flags->p2p_port, "default port for peers")->type_name("PORT");
   create
       .add_option("--sequence-number", flags->sequence_number,

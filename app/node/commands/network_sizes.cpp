@@ -26,7 +26,7 @@ constexpr std::size_t most_flag_text = 80;  // characters of a wrong one that ar
 // A size as the flag names it.
 struct WantedSize {
   std::uint64_t layers = 0, hidden = 0;
-  std::optional<std::uint64_t> member_tiers;
+  std::optional<std::uint64_t> member_tiers, network_tiers;
 };
 
 std::uint64_t tiers_of(std::uint64_t bytes) {
@@ -52,13 +52,21 @@ Expected<WantedSize> parse_wanted(const std::string& flag) {
       (!text.empty() && text.front() != '@'))
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("--grow-to can't be '{}'; it must be LAYERSxWIDTH like 6x256, "
-                                  "LAYERSxWIDTH@MEMORY like 6x256@2GB, or {}",
+                                  "LAYERSxWIDTH@MEMORY like 6x256@2GB, LAYERSxWIDTH@MEMORY/MEMORY like "
+                                  "6x256@2GB/7GB, or {}",
                                   flag.substr(0, most_flag_text), every_size));
   if (!is_next('@')) return size;
-  NS_ASSIGN_OR_RETURN(
-      const double bytes,
-      parse_bytes("the memory of --grow-to " + flag.substr(0, most_flag_text), std::string(text)));
-  size.member_tiers = tiers_of(static_cast<std::uint64_t>(std::ceil(bytes)));
+  const auto memory = [&flag](std::string_view part) -> Expected<std::uint64_t> {
+    NS_ASSIGN_OR_RETURN(
+        const double bytes,
+        parse_bytes("the memory of --grow-to " + flag.substr(0, most_flag_text), std::string(part)));
+    return tiers_of(static_cast<std::uint64_t>(std::ceil(bytes)));
+  };
+  const std::size_t slash = text.find('/');
+  NS_ASSIGN_OR_RETURN(size.member_tiers, memory(text.substr(0, slash)));
+  if (slash != std::string_view::npos) {
+    NS_ASSIGN_OR_RETURN(size.network_tiers, memory(text.substr(slash + 1)));
+  }
   return size;
 }
 
@@ -68,8 +76,14 @@ Expected<std::vector<WantedSize>> all_sizes(const config::ConsensusPart& consens
   if (auto valid = plan::validate(rules); !valid.ok())
     return std::move(valid).error().with_context("--grow-to all");
   std::vector<WantedSize> sizes;
-  for (const plan::ModelSize& size : plan::model_sizes(rules, [](const auto&) { return 0; }))
-    sizes.push_back({size.shape.layers, size.shape.hidden, std::nullopt});
+  const std::vector<plan::Rung> ladder = plan::ladder(rules);
+  for (const plan::ModelSize& size : plan::model_sizes(rules, [](const auto&) { return 0; })) {
+    const auto rung = std::find_if(ladder.begin(), ladder.end(), [&size](const plan::Rung& one) {
+      return one.shape.layers == size.shape.layers && one.shape.hidden == size.shape.hidden;
+    });
+    // The rules choose it from so much memory on.
+    sizes.push_back({size.shape.layers, size.shape.hidden, std::nullopt, tiers_of(rung->required_bytes)});
+  }
   sizes.erase(sizes.begin());
   if (sizes.empty())
     return make_error(ErrorCode::InvalidArgument,
@@ -97,13 +111,15 @@ Expected<std::vector<WantedSize>> wanted_sizes(const std::vector<std::string>& f
 // person says what each needs.
 void find_needs(const config::ConsensusPart& consensus, const WantedSize& wanted, config::ModelGrowth& size) {
   if (wanted.member_tiers) {
-    size.member_tiers = size.network_tiers = *wanted.member_tiers;
+    size.member_tiers = *wanted.member_tiers;
+    size.network_tiers = wanted.network_tiers.value_or(size.member_tiers);
     return;
   }
   const std::vector<std::uint64_t> parts = engine::part_bytes(consensus);
   const std::uint64_t together = std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
   size.member_tiers = tiers_of(*std::max_element(parts.begin(), parts.end()));
-  size.network_tiers = tiers_of(plan::required_bytes(together, plan::least_replicas));
+  size.network_tiers = std::max(tiers_of(plan::required_bytes(together, plan::least_replicas)),
+                                wanted.network_tiers.value_or(0));
   // Of a whole model no member can hold less than one copy.
   if (parts.size() == 1)
     size.network_tiers = std::max(size.network_tiers, plan::least_replicas * size.member_tiers);

@@ -240,9 +240,9 @@ class TestModelSize : public QObject {
       QVERIFY2(directory.ok(), directory.ok() ? "" : directory.error().describe().c_str());
       QVERIFY2(!QFileInfo::exists(size_file()), "the first size needs no file");
       QCOMPARE((*directory)->profile().consensus.size, std::uint64_t{0});
-      QVERIFY(keep_size(**directory, files_, 2).ok());
+      QVERIFY(keep_size((*directory)->path(), files_, (*directory)->profile().consensus, 2).ok());
       QCOMPARE((*directory)->profile().consensus.size, std::uint64_t{0});
-      const auto none = keep_size(**directory, files_, 4);
+      const auto none = keep_size((*directory)->path(), files_, (*directory)->profile().consensus, 4);
       QCOMPARE(none.error().code, ErrorCode::InvalidArgument);
       QVERIFY(has(none.error().message, "no size 4; the last one is 3"));
     }
@@ -256,7 +256,7 @@ class TestModelSize : public QObject {
       QCOMPARE((*directory)->network_id(), network_id(village().consensus));
     }
     const auto directory = open();
-    QVERIFY(keep_size(**directory, files_, 0).ok());
+    QVERIFY(keep_size((*directory)->path(), files_, (*directory)->profile().consensus, 0).ok());
     QCOMPARE(read_size((*directory)->path(), files_, village().consensus).value(), std::uint64_t{0});
   }
 
