@@ -155,6 +155,12 @@ std::shared_ptr<node::MemberDecisions> ChainRounds::decisions() {
   });
 }
 
+void ChainRounds::limit_memory(std::uint64_t bytes) {
+  static_cast<void>(host_.executor().post([this, life = lifetime_.token(), bytes] {
+    if (life.alive()) part_.limit_memory(bytes);
+  }));
+}
+
 void ChainRounds::watch(node::Node* node) {
   if (status_) status_->watch(node);
 }

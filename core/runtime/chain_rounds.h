@@ -76,6 +76,8 @@ class ChainRounds final {
   // Further calls do nothing.
   void stop();
 
+  // The user has set this limit; 0: none. Any thread, until stop().
+  void limit_memory(std::uint64_t bytes);
   // Until stop().
   Presence& presence() { return presence_; }
 

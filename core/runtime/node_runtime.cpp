@@ -104,8 +104,9 @@ engine::EngineOptions NodeRuntime::engine_options(const config::DataDirectory& d
       engine::make_machine_sensors(services_.files, directory.path(), std::move(options.sensor_root));
   engine.alerts = std::move(options.alerts);
   engine.disk = disk_;
-  engine.on_settings = [disk = disk_, network = network_.get(),
-                        http = http_.get()](const config::Settings& settings) {
+  engine.on_settings = [disk = disk_, network = network_.get(), http = http_.get(),
+                        rounds = rounds_.get()](const config::Settings& settings) {
+    if (rounds != nullptr) rounds->limit_memory(settings.number(config::Setting::MemoryLimit));
     disk->set_limits(disk_limits(settings));
     if (network != nullptr) network->limit_traffic(settings);
     http->apply(settings);

@@ -35,16 +35,21 @@ std::optional<std::uint32_t> OwnModelPart::part_of(const engine::RoundFacts& fac
 
 void OwnModelPart::take(const engine::RoundFacts& facts) {
   fitting_ = facts.parts_that_fit;
-  memory_tiers_ = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(facts.memory_limit / plan::memory_tier_bytes, chain::most_memory_tiers));
+  memory_limit_ = facts.memory_limit;
   held_ = part_of(facts);
+}
+
+std::uint32_t OwnModelPart::offered_tiers() const {
+  const std::uint64_t bytes = user_limit_ > 0 ? std::min(memory_limit_, user_limit_) : memory_limit_;
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(bytes / plan::memory_tier_bytes, chain::most_memory_tiers));
 }
 
 void OwnModelPart::follow_plan(const ChainMoment& now, chain::ChainNode& node, engine::RoundTrainer& trainer,
                                node::PartView* view) {
   if (view != nullptr) view->follows_plan = follows_plan();
   if (!now.registry) return;
-  node.want({wanted_rows(now, trainer, view), memory_tiers_});
+  node.want({wanted_rows(now, trainer, view), offered_tiers()});
 }
 
 std::optional<chain::RowSet> OwnModelPart::wanted_rows(const ChainMoment& now, engine::RoundTrainer& trainer,

@@ -41,6 +41,7 @@ class RoundsRun {
   bool solo = false;
   // The whole shape in words of `network create`, instead of either; set before make().
   QStringList model;
+  bool grows = false;  // the model may; set before make()
   // The node whose wallet is the network's founder; set before make(). It starts first, and the others come by its
   // invitations, with a vote. Empty: whoever starts makes the network, and everybody asks around for some seconds before
   // it takes part.
@@ -75,7 +76,7 @@ class RoundsRun {
   // The profile only.
   ProcessResult create(const QString& network, const QString& inner_steps, const QStringList& more) const {
     return run_node(QStringList{"network", "create", "--from", "devnet", "--name", network, "--out",
-                                profile(), "--h", inner_steps, "--grows", "0"} +
+                                profile(), "--h", inner_steps, "--grows", grows ? "1" : "0"} +
                     shape() + more);
   }
   QString path(const QString& name) const { return folder_.filePath(name); }
@@ -200,6 +201,10 @@ class RoundsRun {
       if (note.open(QIODevice::ReadOnly)) notes += note.readAll() + '\n';
     }
     return notes;
+  }
+  QByteArray log(const QString& name) const {
+    QFile log(path(name) + "/logs/neuroshardd.log");
+    return log.open(QIODevice::ReadOnly) ? log.readAll() : QByteArray();
   }
   // By round; of that fragment or part, where the network trains in such, from 1 on.
   QMap<int, CertifiedRound> certified(const QString& name, int fragment = 0) const {
