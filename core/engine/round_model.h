@@ -33,6 +33,7 @@ class RoundModel {
   // of them.
   virtual std::uint32_t part() const { return 0; }
   virtual std::vector<bool> parts_that_fit() const { return {}; }
+  virtual bool next_size_fits() const { return true; }
   virtual std::uint64_t memory_limit() const { return 0; }  // bytes that this node may take; 0: not known
   // All weights in slot order are [P] fp32; these calls copy those from `first` on, as many as the span has.
   virtual Expected<void> read_weights(std::uint64_t first, Span<float> target) = 0;

@@ -37,10 +37,11 @@ Expected<StateFile> read_state_file(storage::FileEnv& files, const std::string& 
   known.round = load_le<std::uint64_t>(head.data() + 8);
   // Checks the sizes of this model first; allocates nothing for another one.
   const auto certificate_bytes = load_le<std::uint64_t>(head.data() + 32);
-  if (load_le<std::uint64_t>(head.data() + 16) != values ||
-      load_le<std::uint64_t>(head.data() + 24) != bias || certificate_bytes > longest_certificate ||
+  if (load_le<std::uint64_t>(head.data() + 16) != values || load_le<std::uint64_t>(head.data() + 24) != bias)
+    return make_error(ErrorCode::InvalidArgument, from + " belongs to another model: the node does not use it");
+  if (certificate_bytes > longest_certificate ||
       file->size() != state_head + (2 * values + bias) * sizeof(float) + certificate_bytes + sizeof(Hash256))
-    return damaged(from, "belongs to another model or is incomplete");
+    return damaged(from, "is incomplete");
   const outer::AnchorCounts counts = rounds::state_counts(values, bias);
   const std::uint64_t state_end = state_head + rounds::state_bytes(counts);
   crypto::Sha256 hash;

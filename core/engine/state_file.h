@@ -22,7 +22,7 @@ struct StateFile {
   Bytes certificate;
 };
 // Reads the file once; the state stays in it, also when another file takes its name.
-// NotFound: none yet. Corrupt: damaged, or of another model.
+// NotFound: none yet. InvalidArgument: of another model. Corrupt: damaged.
 Expected<StateFile> read_state_file(storage::FileEnv& files, const std::string& path, std::uint64_t values,
                                     std::uint64_t bias);
 // Replaces the file as a whole; its name is durable once the caller has synced the folder.

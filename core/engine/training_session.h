@@ -105,6 +105,7 @@ struct SessionInfo {
   compute::StageRange range;            // of the model that this node holds
   std::uint32_t part = 0;               // the part that this is, where the network's model has parts
   std::vector<bool> parts_that_fit;     // by part: the memory plan has room for it
+  bool next_size_fits = true;           // and for the network's next larger model, if there is one
   std::uint64_t parameters = 0;         // of the whole model
   std::uint64_t active_parameters = 0;  // that one token passes through
   std::uint64_t step = 0;               // steps done so far

@@ -35,7 +35,8 @@ std::vector<engine::StateFile> kept_states(const BeginningSources& from, std::ui
     auto state = from.files.load_row(row, age, from.fragments[row].count, 0);
     if (state.ok())
       states.push_back(std::move(*state));
-    else if (state.error().code != ErrorCode::NotFound)
+    else if (state.error().code != ErrorCode::NotFound &&
+             !(from.changes_size && state.error().code == ErrorCode::InvalidArgument))
       notes->push_back(state.error().describe());
   }
   return states;

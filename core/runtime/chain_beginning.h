@@ -29,6 +29,7 @@ struct BeginningSources {
   rounds::OuterRules rules;
   std::vector<rounds::Fragment> fragments;  // by row
   bool has_blocks = false;                  // the disk has a history
+  bool changes_size = false;                // a state may be of the model of another size
   // The first state of a row that this node does not hold, so that it can name the row's hash; null: it holds all.
   std::function<Expected<rounds::Anchor>(std::uint32_t row)> other_row = nullptr;
 };

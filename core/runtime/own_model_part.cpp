@@ -23,6 +23,9 @@ node::PartReason reason_of(plan::MoveReason reason) {
 
 OwnModelPart::OwnModelPart(const config::DataDirectory& directory, storage::FileEnv& files,
                            const net::NodeId& self) {
+  const config::ConsensusPart& network = directory.profile().consensus;
+  if (network.size < network.sizes.size())
+    next_needs_ = static_cast<std::uint32_t>(network.sizes[network.size].member_tiers);
   auto part = config::own_part(directory, files);
   if (!part.ok() || !*part) return;  // what is wrong with the settings is said when the model is made
   first_ = *std::move(part);
@@ -36,13 +39,16 @@ std::optional<std::uint32_t> OwnModelPart::part_of(const engine::RoundFacts& fac
 void OwnModelPart::take(const engine::RoundFacts& facts) {
   fitting_ = facts.parts_that_fit;
   memory_limit_ = facts.memory_limit;
+  next_fits_ = facts.next_size_fits;
   held_ = part_of(facts);
 }
 
 std::uint32_t OwnModelPart::offered_tiers() const {
   const std::uint64_t bytes = user_limit_ > 0 ? std::min(memory_limit_, user_limit_) : memory_limit_;
-  return static_cast<std::uint32_t>(
+  const auto tiers = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(bytes / plan::memory_tier_bytes, chain::most_memory_tiers));
+  // By its own plan it could not train the next model, although the profile says that so much is enough.
+  return next_fits_ || !next_needs_ ? tiers : std::min(tiers, *next_needs_ - 1);
 }
 
 void OwnModelPart::follow_plan(const ChainMoment& now, chain::ChainNode& node, engine::RoundTrainer& trainer,

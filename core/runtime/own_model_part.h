@@ -47,6 +47,8 @@ class OwnModelPart {
   std::vector<bool> fitting_;  // by part: the memory plan has room for it
   std::uint32_t offered_tiers() const;
   std::uint64_t memory_limit_ = 0, user_limit_ = 0;  // bytes
+  std::optional<std::uint32_t> next_needs_;          // tiers that the next larger model needs of each, by the profile
+  bool next_fits_ = true;
 };
 
 }  // namespace neuroshard::runtime

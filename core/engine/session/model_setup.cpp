@@ -112,8 +112,13 @@ void ModelSetup::note_import(const data::ImportResult& result) {
 }
 
 TrainingMemoryRequest ModelSetup::memory_request() const {
+  return memory_request(consensus(), parts_.info.range);
+}
+
+TrainingMemoryRequest ModelSetup::memory_request(const config::ConsensusPart& consensus,
+                                                 const compute::StageRange& range) const {
   TrainingMemoryRequest request =
-      engine::memory_request(consensus(), parts_.info.range, parts_.trains() && parts_.services.rounds);
+      engine::memory_request(consensus, range, parts_.trains() && parts_.services.rounds);
   request.precision = precision_of(parts_.module.info);
   request.training = parts_.trains();
   request.data_bytes = parts_.trains() ? training_data_bytes(*parts_.dataset) : 0;
@@ -169,6 +174,7 @@ Expected<void> ModelSetup::make_model() {
       static_cast<std::uint32_t>(consensus().batch_tokens), static_cast<std::uint32_t>(consensus().sequence));
   NS_ASSIGN_OR_RETURN(parts_.memory, plan_training_memory(memory_request()));
   note_parts_that_fit();
+  parts_.info.next_size_fits = next_size_fits();
   parts_.info.memory_limit = parts_.memory.plan.limit;
   parts_.info.micro_batch = is_part_ ? parts_.memory.sequences_together : parts_.memory.plan.micro_batch;
   parts_.info.memory_planned = parts_.memory.plan.expected;
@@ -188,6 +194,20 @@ void ModelSetup::note_parts_that_fit() {
     parts_.info.parts_that_fit.push_back(plan_training_memory(memory_request()).ok());
   }
   parts_.info.range = own;
+}
+
+// So that it does not offer memory for a model that it can't hold, whatever the profile says that this needs.
+bool ModelSetup::next_size_fits() const {
+  const config::ConsensusPart& now = consensus();
+  if (!parts_.trains() || now.size >= now.sizes.size()) return true;
+  const config::ConsensusPart next = config::at_size(now, now.size + 1);
+  const std::vector<compute::StageRange> parts = config::model_parts(next);
+  TrainingMemoryRequest request = memory_request(
+      next, parts.empty() ? compute::whole_range(config::model_shape(next)) : parts.at(parts_.info.part));
+  if (plan_training_memory(request).ok()) return true;
+  if (settings().word(config::Setting::Precision) != "auto") return false;
+  request.precision = compute::Precision::Fp32;
+  return plan_training_memory(request).ok();
 }
 
 Expected<void> ModelSetup::restore() {

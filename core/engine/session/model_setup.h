@@ -44,6 +44,9 @@ class ModelSetup {
   Expected<void> prepare_training();
 
   TrainingMemoryRequest memory_request() const;  // once the dataset is open
+  TrainingMemoryRequest memory_request(const config::ConsensusPart& consensus,
+                                       const compute::StageRange& range) const;
+  bool next_size_fits() const;
   const config::ConsensusPart& consensus() const { return parts_.directory.profile().consensus; }
   const config::Settings& settings() const { return parts_.directory.settings(); }
   void report(PrepareProgress::Phase phase, std::uint64_t done, std::uint64_t total) const;

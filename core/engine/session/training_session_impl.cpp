@@ -68,6 +68,7 @@ Expected<SessionInfo> SessionImpl::prepare(const PrepareOptions& options) {
     parts_.services.logger.write({alert.level, alert.category, alert.text});
     parts_.history->log(alert.level, alert.category, alert.text);
   }
+  std::erase_if(waiting_alerts_, [](const SessionAlert& alert) { return alert.level < LogLevel::Warning; });
   const SessionInfo& info = parts_.info;
   parts_.history->log(LogLevel::Info, "train",
                       info.restored_from.empty()
