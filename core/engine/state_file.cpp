@@ -16,9 +16,9 @@ constexpr std::string_view state_magic = "NSRSTATE";
 constexpr std::size_t state_head = 8 + 4 * 8;
 constexpr std::size_t piece = 1u << 20;
 
-Error damaged(const std::string& path, std::string_view what) {
+Error damaged(const std::string& path, std::string_view what, ErrorCode code = ErrorCode::Corrupt) {
   return make_error(
-      ErrorCode::Corrupt,
+      code,
       fmt::format("{} {}: the node does not use it and fetches the state from other members", path, what));
 }
 
@@ -38,7 +38,7 @@ Expected<StateFile> read_state_file(storage::FileEnv& files, const std::string& 
   // Checks the sizes of this model first; allocates nothing for another one.
   const auto certificate_bytes = load_le<std::uint64_t>(head.data() + 32);
   if (load_le<std::uint64_t>(head.data() + 16) != values || load_le<std::uint64_t>(head.data() + 24) != bias)
-    return make_error(ErrorCode::InvalidArgument, from + " belongs to another model: the node does not use it");
+    return damaged(from, "belongs to another model", ErrorCode::InvalidArgument);
   if (certificate_bytes > longest_certificate ||
       file->size() != state_head + (2 * values + bias) * sizeof(float) + certificate_bytes + sizeof(Hash256))
     return damaged(from, "is incomplete");

@@ -240,10 +240,10 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
   work_->run(
       [beginning, disk = disk_,
        first = size_.size() == 0 ? facts.states : std::vector<rounds::Anchor>(fragments_.size()),
-       from = BeginningSources{services_.files, *files_, directory_, network_,
-                               outer_rules(consensus_, facts.tokenizer), fragments_,
-                               files_->block_count() > 0, !consensus_.sizes.empty(),
-                               rows_.other_states(spool_)}] {
+       from =
+           BeginningSources{services_.files, *files_, directory_, network_,
+                            outer_rules(consensus_, facts.tokenizer), fragments_, files_->block_count() > 0,
+                            !consensus_.sizes.empty(), rows_.other_states(spool_)}] {
         disk->measure();
         *beginning = read_beginning(from, first);
       },

@@ -30,7 +30,7 @@ class OwnModelPart {
   // Of a model that is ready: whether it is of the same part as the one before.
   bool is_held(const engine::RoundFacts& facts) const { return held_ == part_of(facts); }
   void take(const engine::RoundFacts& facts);
-  // The user's limit from now on; 0: none. What is above it is not offered any more, although the node has it until it starts again.
+  // The user's limit from now on; 0: none. The node offers no more than that, although the node has it until it starts again.
   void limit_memory(std::uint64_t bytes) { user_limit_ = bytes; }
   // Tells the chain's node and the training what the network wants, the network what the node offers, and people both.
   void follow_plan(const ChainMoment& now, chain::ChainNode& node, engine::RoundTrainer& trainer,
@@ -47,7 +47,7 @@ class OwnModelPart {
   std::vector<bool> fitting_;  // by part: the memory plan has room for it
   std::uint32_t offered_tiers() const;
   std::uint64_t memory_limit_ = 0, user_limit_ = 0;  // bytes
-  std::optional<std::uint32_t> next_needs_;          // tiers that the next larger model needs of each, by the profile
+  std::optional<std::uint32_t> next_needs_;  // tiers that the next larger model needs of each, by the profile
   bool next_fits_ = true;
 };
 

@@ -91,7 +91,7 @@ class TestChainFiles : public QObject {
     const auto state = files->load_row(0, 0, 100, 0);
     QVERIFY(state.ok() && state->round == 7 && test::weights_of(state->state)[99] == 2.0f);
     QVERIFY(files->load_row(1, 0, 100, 0).error().code == ErrorCode::NotFound);
-    QVERIFY(files->load_row(0, 0, 101, 0).error().code == ErrorCode::Corrupt);
+    QVERIFY(files->load_row(0, 0, 101, 0).error().code == ErrorCode::InvalidArgument);
   }
 
   void earlier_states_of_a_row_stay() {
