@@ -21,7 +21,7 @@ inline constexpr std::uint32_t results_to_change_size = 4;
 inline constexpr std::uint32_t larger_room_percent = 75, larger_offer_percent = 150;
 // A size stays as long as members with so much of the units have room for it, and its needs are offered. Members that are away
 // for less than seven days count here: a model does not shrink overnight.
-inline constexpr std::uint32_t present_room_percent = 50;
+inline constexpr std::uint32_t present_room_percent = 50, present_offer_percent = 100;
 
 // Of a registry.
 struct SizeRecord {

@@ -239,25 +239,45 @@ struct PartView {
   PartReason reason = PartReason::None;  // why it does, or will when its round is over
 };
 
+// That a network's members ask for by the memory that they offer.
+enum class SizeChange : std::uint8_t { None, Up, Down };
+
 // The memory that the members of the network offer, and the models that it is enough for. Bytes.
 struct NetworkMemoryView {
-  std::uint32_t members = 0;        // active, of wallets that vote or that a voter vouched for
+  // Active, of wallets that vote or that a voter vouched for. Where the model can change: those with a share of the votes.
+  std::uint32_t members = 0;
   std::uint32_t known = 0;          // of them, those that say what they offer
   std::uint64_t offered_bytes = 0;  // by all of them
   std::uint64_t own_bytes = 0;      // by this node, as the others know it; 0: not said yet
   std::string tier;                 // of the network: "Nano"
   std::string next_tier;            // empty: there is none
   std::uint64_t next_tier_bytes = 0;
-  std::uint32_t needs_room = 0;  // so many members have to have room for a larger model
+  // So many members have to have room for a larger model. Where it can change, their votes count instead (needs_percent).
+  std::uint32_t needs_room = 0;
   struct Model {
     std::uint32_t layers = 0, hidden = 0;
     std::uint64_t parameters = 0;
-    std::uint64_t member_bytes = 0;  // that each member needs for it, or for its part
-    std::uint32_t with_room = 0;     // members that offer that
+    std::uint64_t member_bytes = 0;   // that each member needs for it, or for its part
+    std::uint32_t with_room = 0;      // members that offer that
+    std::uint64_t network_bytes = 0;  // that all members together have to offer; 0: no such need
+    std::uint32_t members = 0;        // whose offers count here; of the present model also some that are away
+    std::uint64_t offered_bytes = 0;  // by them
+    std::uint32_t room_percent = 0;   // of the votes, that those with room have
+    std::uint32_t needs_percent = 0;  // so much of the votes has to have room; 0: no such need
+    // By the rule of the chain, as of now. Without needs: true.
+    bool is_enough() const { return room_percent >= needs_percent && offered_bytes >= network_bytes; }
   };
   Model present;
-  std::optional<Model> possible;  // the largest that enough members have room for; nothing: the present one
-  std::optional<Model> next;      // the one after it; nothing: the profile has none
+  // The largest that enough members have room for; nothing: the present one, or the model can change.
+  std::optional<Model> possible;
+  // The one after it; where the model can change, the next larger one. Nothing: the profile has none.
+  std::optional<Model> next;
+  // The profile names sizes, and the chain changes the model to the next larger or smaller one. The rest is about that.
+  bool can_change = false;
+  SizeChange asked = SizeChange::None;  // by the newest results
+  std::uint32_t results = 0;            // that asked for it, in a row
+  std::uint32_t results_needed = 0;     // in a row, for a change
+  bool changing = false;                // the round in progress makes the model of the other size
 };
 
 // Outer rounds: what this node trains, made one with what the other members train (core/rounds).

@@ -29,7 +29,6 @@ NetworkMemory network_memory(const std::vector<ModelSize>& sizes, std::size_t pr
                              const std::vector<std::uint64_t>& offered) {
   NetworkMemory memory;
   memory.offered_bytes = std::accumulate(offered.begin(), offered.end(), std::uint64_t{0});
-  memory.tier = tier_of(memory.offered_bytes);
   memory.known = static_cast<std::size_t>(
       std::count_if(offered.begin(), offered.end(), [](std::uint64_t bytes) { return bytes > 0; }));
   memory.needs_room = (offered.size() * members_with_room_percent + 99) / 100;

@@ -1,5 +1,6 @@
-// Which models the members of a network have the memory for, where each of them holds the whole model or one of the parts that the
-// profile fixes (docs/protocol/placement.md, "Memory of a network").
+// Which models the members of a network would have the memory for, where each of them holds the whole model or one of the parts that
+// the profile fixes (docs/protocol/placement.md, "Memory of a network"). Of networks whose model keeps its size: for others the chain
+// counts (chain/size_demand.h).
 //
 // Pure functions: nodes with the same facts find the same. Threads: any.
 #pragma once
@@ -26,7 +27,6 @@ std::vector<ModelSize> model_sizes(
 
 struct NetworkMemory {
   std::uint64_t offered_bytes = 0;  // by all members
-  Tier tier = Tier::Nano;           // of that
   std::size_t known = 0;            // members that say what they offer
   std::size_t needs_room = 0;       // so many members have to have room for a larger model
   // Of the sizes: the largest one that enough members have room for, at least the present one. The next one, if there is one, is

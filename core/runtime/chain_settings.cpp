@@ -13,6 +13,14 @@ constexpr Duration least_heartbeat = std::chrono::seconds(10), most_heartbeat = 
 
 }  // namespace
 
+std::vector<chain::SizeNeeds> size_needs(const config::ConsensusPart& consensus) {
+  std::vector<chain::SizeNeeds> needs;
+  for (const config::ModelGrowth& size : consensus.sizes)
+    needs.push_back(
+        {static_cast<std::uint32_t>(size.member_tiers), static_cast<std::uint32_t>(size.network_tiers)});
+  return needs;
+}
+
 chain::ChainRules chain_rules(const config::ConsensusPart& consensus, const Hash256& network) {
   const auto sync = rounds::sync_choice(consensus.sync).value_or(rounds::SyncChoice{});
   chain::ChainRules rules;
@@ -21,9 +29,7 @@ chain::ChainRules chain_rules(const config::ConsensusPart& consensus, const Hash
   rules.founders = config::founder_keys(consensus);
   rules.rows = sync.fragments * sync.parts;  // one of them is 1
   rules.fragments = sync.fragments;
-  for (const config::ModelGrowth& size : consensus.sizes)
-    rules.sizes.push_back(
-        {static_cast<std::uint32_t>(size.member_tiers), static_cast<std::uint32_t>(size.network_tiers)});
+  rules.sizes = size_needs(consensus);
   rules.most_tokens = consensus.inner_steps * consensus.batch_tokens;
   rules.admission_contributions = static_cast<std::uint32_t>(consensus.admission_contributions);
   rules.block_time = std::chrono::seconds(consensus.block_time_s);

@@ -19,6 +19,8 @@ struct ChainFacts {
   bool follows_plan = false;  // the network chose them
 };
 
+// Of the sizes after the first.
+std::vector<chain::SizeNeeds> size_needs(const config::ConsensusPart& consensus);
 chain::ChainRules chain_rules(const config::ConsensusPart& consensus, const Hash256& network);
 // anchors: hashes of the initial weights, by row.
 chain::ChainOptions chain_options(const ChainFacts& facts, const crypto::Delegation& delegation,

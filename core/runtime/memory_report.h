@@ -19,12 +19,17 @@ class MemoryReport {
   // The larger models are the sizes of the profile. Where it has none, they are those that its rules would give.
   explicit MemoryReport(const config::ConsensusPart& consensus);
 
-  // Of members that are active and whose wallet votes or was vouched for.
+  // With sizes, it counts as the chain does (chain/size_demand.h). Else it counts members that are active and whose wallet votes or
+  // was vouched for.
   node::NetworkMemoryView view(const chain::Registry& registry, const net::NodeId& self) const;
 
  private:
-  std::vector<plan::ModelSize> sizes_;
-  std::size_t present_ = 0;  // of them
+  void add_sizes(const chain::Registry& registry, node::NetworkMemoryView& view) const;
+  void add_ladder(const chain::Registry& registry, node::NetworkMemoryView& view) const;
+
+  const std::vector<chain::SizeNeeds>
+      needs_;  // of the profile's sizes after the first; none: the model keeps its size
+  const std::vector<plan::ModelSize> sizes_;  // the model's own one first
 };
 
 }  // namespace neuroshard::runtime

@@ -26,6 +26,86 @@
     </message>
 </context>
 <context>
+    <name>neuroshard::ui::CapacityWords</name>
+    <message numerus="yes">
+        <source>said by %1 of %n member(s)</source>
+        <translation>
+            <numerusform>said by %1 of %n member</numerusform>
+            <numerusform>said by %1 of %n members</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n member(s)</source>
+        <translation>
+            <numerusform>%n member</numerusform>
+            <numerusform>%n members</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>offered by %1 of %n member(s)</source>
+        <translation>
+            <numerusform>offered by %1 of %n member</numerusform>
+            <numerusform>offered by %1 of %n members</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The model changes by itself after %n round(s) in a row with enough memory for a larger one, or too little for this one.</source>
+        <translation>
+            <numerusform>The model changes by itself after %n round in a row with enough memory for a larger one, or too little for this one.</numerusform>
+            <numerusform>The model changes by itself after %n rounds in a row with enough memory for a larger one, or too little for this one.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The next model, %1, needs %2 of each member and, with a reserve, %3 of all: %n of %4 have room, %5 are offered.</source>
+        <translation>
+            <numerusform>The next model, %1, needs %2 of each member and, with a reserve, %3 of all: %n of %4 has room, %5 are offered.</numerusform>
+            <numerusform>The next model, %1, needs %2 of each member and, with a reserve, %3 of all: %n of %4 have room, %5 are offered.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n of %1 offer that, and %2 would have to.</source>
+        <translation>
+            <numerusform>%n of %1 offers that, and %2 would have to.</numerusform>
+            <numerusform>%n of %1 offer that, and %2 would have to.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The network changes to it after %n round(s) with enough memory.</source>
+        <translation>
+            <numerusform>The network changes to it after %n round with enough memory.</numerusform>
+            <numerusform>The network changes to it after %n rounds with enough memory.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The network changes to a larger model after %n more round(s) with enough memory.</source>
+        <translation>
+            <numerusform>The network changes to a larger model after %n more round with enough memory.</numerusform>
+            <numerusform>The network changes to a larger model after %n more rounds with enough memory.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The network changes to a smaller model after %n more round(s) with too little memory.</source>
+        <translation>
+            <numerusform>The network changes to a smaller model after %n more round with too little memory.</numerusform>
+            <numerusform>The network changes to a smaller model after %n more rounds with too little memory.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The network changes to a smaller model after %n round(s) with too little memory.</source>
+        <translation>
+            <numerusform>The network changes to a smaller model after %n round with too little memory.</numerusform>
+            <numerusform>The network changes to a smaller model after %n rounds with too little memory.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The present model needs %1 of each member and %2 of all: %n of %3 have room, %4 are offered.</source>
+        <translation>
+            <numerusform>The present model needs %1 of each member and %2 of all: %n of %3 has room, %4 are offered.</numerusform>
+            <numerusform>The present model needs %1 of each member and %2 of all: %n of %3 have room, %4 are offered.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>neuroshard::ui::CheckpointActions</name>
     <message numerus="yes">
         <source>Delete %n checkpoint(s)?</source>

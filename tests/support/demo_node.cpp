@@ -209,6 +209,23 @@ void fill_snapshot(node::Snapshot& next, WallTime now) {
                          now - std::chrono::minutes(12)});
 }
 
+// Two members lack memory for the next model, and this node is one of them.
+node::NetworkMemoryView demo_memory() {
+  node::NetworkMemoryView memory;
+  memory.members = 6;
+  memory.known = memory.needs_room = 5;
+  memory.offered_bytes = 14'500'000'000;
+  memory.own_bytes = 2'000'000'000;
+  memory.tier = "Nano";
+  memory.next_tier = "Micro";
+  memory.next_tier_bytes = 40'000'000'000;
+  memory.present = {layers, 256, 21'970'000, 1'200'000'000, 5, 0, 6, memory.offered_bytes, 83, 0};
+  memory.next = {8, 320, 43'120'000, 2'500'000'000, 4, 15'000'000'000, 6, memory.offered_bytes, 66, 75};
+  memory.can_change = true;
+  memory.results_needed = 4;
+  return memory;
+}
+
 }  // namespace
 
 std::shared_ptr<FakeNode> make_demo_node(const Clock& clock) {
@@ -293,6 +310,7 @@ void join_demo_network(FakeNode& node, const Clock& clock) {
     rounds.bytes_sent = 1'240'000'000;
     rounds.bytes_received = 1'180'000'000;
     rounds.seconds_left = 29;
+    rounds.memory = demo_memory();
     node::GlobalTrainingView& global = rounds.global;
     global.reports = global.training_nodes = 6;
     global.wallets = 5;

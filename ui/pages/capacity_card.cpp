@@ -27,8 +27,9 @@ CapacityCard::CapacityCard(const Theme& theme, QWidget* parent) : Card(tr("Memor
   models_ = make_paragraph({}, "", this);
   models_->setObjectName(QStringLiteral("capacity_models"));
   body()->addWidget(models_);
-  body()->addWidget(
-      make_paragraph(tr("A network does not change to a larger model by itself yet."), "caption", this));
+  rule_ = make_paragraph({}, "caption", this);
+  rule_->setObjectName(QStringLiteral("capacity_rule"));
+  body()->addWidget(rule_);
   body()->addStretch(1);
   hide();
 }
@@ -37,16 +38,13 @@ void CapacityCard::show_rounds(const node::RoundsView& rounds) {
   setVisible(rounds.taking_part && rounds.memory);
   if (!rounds.memory) return;
   const node::NetworkMemoryView& memory = *rounds.memory;
-  const QString members = Format::integer(memory.members);
   offered_->set(memory.known > 0 ? Format::bytes(memory.offered_bytes) : Format::dash(),
-                memory.known == memory.members
-                    ? tr("members: %1").arg(members)
-                    : tr("%1 of %2 members say it").arg(Format::integer(memory.known), members));
+                CapacityWords::members(memory));
   tier_->set(CapacityWords::tier(memory), CapacityWords::next_tier(memory));
   own_->set(memory.own_bytes > 0 ? Format::bytes(memory.own_bytes) : Format::dash(), tr("its memory limit"));
-  needed_->set(Format::bytes(memory.present.member_bytes),
-               tr("%1 of %2 members offer that").arg(Format::integer(memory.present.with_room), members));
+  needed_->set(Format::bytes(memory.present.member_bytes), CapacityWords::with_room(memory));
   models_->setText(CapacityWords::models(memory));
+  rule_->setText(CapacityWords::rule(memory));
 }
 
 }  // namespace neuroshard::ui

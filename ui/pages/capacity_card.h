@@ -23,6 +23,7 @@ class CapacityCard final : public Card {
   Fact* own_;
   Fact* needed_;
   QLabel* models_;
+  QLabel* rule_;
 };
 
 }  // namespace neuroshard::ui

@@ -1,6 +1,7 @@
 // Quantities on the command line, as people write them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "core/base/expected.h"
@@ -12,5 +13,8 @@ Expected<double> parse_bytes(const std::string& flag, const std::string& text);
 
 // "4e11", "400G", "1.2T": a positive number of operations (or anything), at most 1e24.
 Expected<double> parse_operations(const std::string& flag, const std::string& text);
+
+// "1907 MiB"; a dash for 0, which is not known.
+std::string mebibytes(std::uint64_t bytes);
 
 }  // namespace neuroshard::app

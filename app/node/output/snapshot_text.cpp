@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/output/chain_text.h"
+#include "app/node/output/memory_text.h"
+#include "app/node/output/quantity.h"
 
 namespace neuroshard::app {
 namespace {
@@ -44,10 +46,6 @@ nlohmann::ordered_json training_json(const node::TrainingView& view) {
   json["activity_share"] =
       view.activity.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(view.activity_share);
   return json;
-}
-
-std::string mebibytes(std::uint64_t bytes) {
-  return bytes == 0 ? "—" : fmt::format("{} MiB", bytes >> 20);
 }
 
 std::string local_time_text(WallTime at) {
@@ -150,29 +148,6 @@ nlohmann::ordered_json part_json(const node::PartView& part) {
                                                        : nlohmann::ordered_json(part_reason(part.reason))}};
 }
 
-nlohmann::ordered_json size_json(const std::optional<node::NetworkMemoryView::Model>& size) {
-  if (!size) return nullptr;
-  return {{"layers", size->layers},
-          {"hidden", size->hidden},
-          {"parameters", size->parameters},
-          {"member_bytes", size->member_bytes},
-          {"with_room", size->with_room}};
-}
-
-nlohmann::ordered_json memory_json(const node::NetworkMemoryView& memory) {
-  return {{"members", memory.members},
-          {"known", memory.known},
-          {"offered_bytes", memory.offered_bytes},
-          {"own_bytes", memory.own_bytes},
-          {"tier", memory.tier},
-          {"next_tier", text_or_null(memory.next_tier)},
-          {"next_tier_bytes", memory.next_tier_bytes},
-          {"needs_room", memory.needs_room},
-          {"present", size_json(memory.present)},
-          {"possible", size_json(memory.possible)},
-          {"next", size_json(memory.next)}};
-}
-
 nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
   if (!rounds.taking_part) return nullptr;
   return {{"phase", rounds.phase},
@@ -201,25 +176,6 @@ nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
           {"chain", chain_view_json(rounds.chain)},
           {"part", rounds.part ? part_json(*rounds.part) : nlohmann::ordered_json()},
           {"memory", rounds.memory ? memory_json(*rounds.memory) : nlohmann::ordered_json()}};
-}
-
-std::string memory_text(const node::RoundsView& rounds) {
-  if (!rounds.memory || rounds.memory->known == 0) return "";
-  const node::NetworkMemoryView& memory = *rounds.memory;
-  const auto size_of = [](const node::NetworkMemoryView::Model& model) {
-    return fmt::format("{} layers of width {}", model.layers, model.hidden);
-  };
-  std::string text = fmt::format("{} by {} of {} members, tier {}; the model needs {} of each",
-                                 mebibytes(memory.offered_bytes), memory.known, memory.members, memory.tier,
-                                 mebibytes(memory.present.member_bytes));
-  if (memory.possible)
-    text += fmt::format("; enough members have room for {}, with {} of each", size_of(*memory.possible),
-                        mebibytes(memory.possible->member_bytes));
-  if (memory.next)
-    text += fmt::format("; {} need {}, which {} of {} offer, and {} would have to", size_of(*memory.next),
-                        mebibytes(memory.next->member_bytes), memory.next->with_room, memory.members,
-                        memory.needs_room);
-  return text;
 }
 
 std::string part_text(const node::RoundsView& rounds) {

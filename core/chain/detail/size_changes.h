@@ -20,8 +20,6 @@ class SizeChanges {
   void count();
 
  private:
-  std::uint32_t asked_for() const;
-
   const ChainRules& rules_;
   Registry& draft_;
 };

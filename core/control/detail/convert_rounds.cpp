@@ -198,10 +198,16 @@ void encode_size(const node::NetworkMemoryView::Model& from, wire::ModelSize* to
   to->set_parameters(from.parameters);
   to->set_member_bytes(from.member_bytes);
   to->set_with_room(from.with_room);
+  to->set_network_bytes(from.network_bytes);
+  to->set_members(from.members);
+  to->set_offered(from.offered_bytes);
+  to->set_room_percent(from.room_percent);
+  to->set_needs_percent(from.needs_percent);
 }
 
 node::NetworkMemoryView::Model decode_size(const wire::ModelSize& from) {
-  return {from.layers(), from.hidden(), from.parameters(), from.member_bytes(), from.with_room()};
+  return {from.layers(),        from.hidden(),  from.parameters(), from.member_bytes(), from.with_room(),
+          from.network_bytes(), from.members(), from.offered(),    from.room_percent(), from.needs_percent()};
 }
 
 void encode_memory(const node::NetworkMemoryView& from, wire::NetworkMemory* to) {
@@ -216,6 +222,11 @@ void encode_memory(const node::NetworkMemoryView& from, wire::NetworkMemory* to)
   encode_size(from.present, to->mutable_present());
   if (from.possible) encode_size(*from.possible, to->mutable_possible());
   if (from.next) encode_size(*from.next, to->mutable_next());
+  to->set_can_change(from.can_change);
+  to->set_asked(static_cast<wire::SizeChange>(from.asked));
+  to->set_results(from.results);
+  to->set_results_needed(from.results_needed);
+  to->set_changing(from.changing);
 }
 
 node::NetworkMemoryView decode_memory(const wire::NetworkMemory& from) {
@@ -231,6 +242,11 @@ node::NetworkMemoryView decode_memory(const wire::NetworkMemory& from) {
   to.present = decode_size(from.present());
   if (from.has_possible()) to.possible = decode_size(from.possible());
   if (from.has_next()) to.next = decode_size(from.next());
+  to.can_change = from.can_change();
+  if (wire::SizeChange_IsValid(from.asked())) to.asked = static_cast<node::SizeChange>(from.asked());
+  to.results = from.results();
+  to.results_needed = from.results_needed();
+  to.changing = from.changing();
   return to;
 }
 

@@ -2,6 +2,7 @@
 #include <QtTest>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/node/output/snapshot_text.h"
 #include "tests/support/test_main.h"
@@ -69,6 +70,81 @@ class TestSnapshotText : public QObject {
     QCOMPARE(json["moves_to"].get<int>(), 1);
     QCOMPARE(json["checks"]["withheld"].get<int>(), 2);
     QCOMPARE(json["checkers"].size(), std::size_t{2});
+  }
+
+  void memory_is_told_against_what_is_needed() {
+    node::Snapshot view;
+    view.rounds.taking_part = true;
+    QVERIFY(row_of(view, "Offered").empty());
+    node::NetworkMemoryView& memory = view.rounds.memory.emplace();
+    memory.members = 4;
+    QVERIFY(row_of(view, "Offered").empty());  // nobody says it
+    memory.known = memory.needs_room = 3;
+    memory.offered_bytes = 6'000'000'000;
+    memory.tier = "Nano";
+    memory.present = {6, 512, 40'000'000, 1'200'000'000, 3};
+    memory.next = {8, 640, 61'000'000, 2'500'000'000, 1};
+    const std::string begin =
+        "Offered    5722 MiB by 3 of 4 members, tier Nano; the model needs 1144 MiB of each";
+    QCOMPARE(row_of(view, "Offered"),
+             begin +
+                 ", and keeps its size; 8 layers of width 640 need 2384 MiB, which 1 of 4 "
+                 "offers, and 3 would have to");
+    memory.possible = std::exchange(memory.next, std::nullopt);
+    QCOMPARE(row_of(view, "Offered"), begin +
+                                          ", and keeps its size; enough members have room for 8 layers of "
+                                          "width 640, with 2384 MiB of each");
+    memory.members = memory.known = 1;
+    QVERIFY(row_of(view, "Offered").find("by 1 of 1 member, tier") != std::string::npos);
+  }
+
+  void a_change_of_size_is_told() {
+    node::Snapshot view;
+    view.rounds.taking_part = true;
+    node::NetworkMemoryView& memory = view.rounds.memory.emplace();
+    memory.members = memory.known = 4;
+    memory.offered_bytes = 3'000'000'000;
+    memory.tier = "Nano";
+    memory.can_change = true;
+    memory.results_needed = 4;
+    memory.present = {2, 128, 1'000'000, 500'000'000, 4};
+    memory.next = {4, 128, 2'000'000, 1'000'000'000, 3, 5'500'000'000, 4, 3'000'000'000, 75, 75};
+    const std::string begin =
+        "Offered    2861 MiB by 4 of 4 members, tier Nano; the model needs 476 MiB of each";
+    const std::string next =
+        "; the next model, 4 layers of width 128, needs 953 MiB of each member and 5245 MiB of all "
+        "with a reserve: 3 of 4 have room, 2861 MiB are offered";
+    QCOMPARE(row_of(view, "Offered"), begin + next);
+    memory.asked = node::SizeChange::Up;
+    memory.results = 2;
+    QCOMPARE(row_of(view, "Offered"),
+             begin + "; the network changes to a larger model after 2 more rounds with enough memory" + next);
+    memory.changing = true;
+    QCOMPARE(row_of(view, "Offered"), begin + "; the network is changing to a larger model" + next);
+    memory.changing = false;
+    memory.asked = node::SizeChange::None;
+    memory.next.reset();
+    QCOMPARE(row_of(view, "Offered"), begin + "; it is the largest of the profile");
+    memory.present = {4, 128, 2'000'000, 1'000'000'000, 1, 3'500'000'000, 5, 3'000'000'000, 20, 50};
+    const std::string lacks =
+        "; the model has too little memory: it needs 953 MiB of each member and 3337 MiB of all: 1 "
+        "of 5 has room, 2861 MiB are offered, and those with room have 20 % of the votes of 50 % "
+        "that are needed";
+    const std::string small =
+        "Offered    2861 MiB by 4 of 4 members, tier Nano; the model needs 953 MiB of each";
+    QCOMPARE(row_of(view, "Offered"), small + lacks);
+    memory.asked = node::SizeChange::Down;
+    memory.results = 3;
+    QCOMPARE(
+        row_of(view, "Offered"),
+        small + "; the network changes to a smaller model after 1 more round with too little memory" + lacks);
+    const auto json = snapshot_json(view)["rounds"]["memory"];
+    QVERIFY(json["can_change"].get<bool>() && !json["changing"].get<bool>() && json["next"].is_null());
+    QCOMPARE(json["asked"].get<std::string>(), std::string("down"));
+    QCOMPARE(json["results"].get<int>(), 3);
+    QCOMPARE(json["results_needed"].get<int>(), 4);
+    QCOMPARE(json["present"]["network_bytes"].get<std::uint64_t>(), std::uint64_t{3'500'000'000});
+    QCOMPARE(json["present"]["room_percent"].get<int>(), 20);
   }
 
   void programs_get_every_time() {

@@ -1,6 +1,7 @@
 // The size of the model in the registry: when members' memory asks for another one, and the round that makes it.
 #include <QtTest>
 
+#include "core/chain/size_demand.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/chain/chain_fixture.h"
 
@@ -201,6 +202,56 @@ class TestChainRegistrySize : public QObject {
     QVERIFY(chain.rounds(2 * results_to_change_size));
     QCOMPARE(chain.registry().size().size, 1u);
     QVERIFY(!chain.registry().size().changing);
+  }
+
+  void the_demand_says_what_there_is_and_what_is_needed() {
+    Growing chain;
+    const auto demand = [&chain] { return size_demand(chain.rules().sizes, chain.registry()); };
+    QVERIFY(demand().larger.members == 4 && demand().larger.known == 0 && demand().asked == 0);
+    QVERIFY(!demand().present.needs && !demand().present.is_enough());
+    chain.offer({12, 12, 11, 0});
+    SizeOffers larger = demand().larger;
+    QVERIFY(larger.members == 4 && larger.known == 3 && larger.with_room == 3);
+    QVERIFY(larger.units == 48 && larger.units_with_room == 36);
+    QVERIFY(larger.tiers == 35 && larger.tiers_to_offer() == 36 && !larger.is_enough());
+    chain.offer({12, 12, 12, 0});
+    QVERIFY(demand().larger.is_enough() && demand().asked == 1);
+    // The nodes of a wallet share its units: a second one that has room adds half of them, after its first contribution.
+    const std::size_t second =
+        chain.add_node_of(chain.wallet_index(chain.nodes[3]), chain.registry().round() + 1);
+    QVERIFY(chain.join(second) && chain.say(second, Offer{12}) && chain.rounds(1));
+    QCOMPARE(demand().larger.members, 4u);
+    chain.nodes.push_back(second);
+    QVERIFY(chain.rounds(1));
+    larger = demand().larger;
+    QVERIFY(larger.members == 5 && larger.with_room == 4 && larger.units_with_room == 42);
+  }
+
+  void the_demand_for_the_present_size_counts_sleepers() {
+    Growing chain;
+    chain.grow_to_middle();
+    QVERIFY(chain.say(chain.nodes.back(), Away{}));
+    chain.nodes.pop_back();
+    const SizeDemand demand = size_demand(chain.rules().sizes, chain.registry());
+    QVERIFY(demand.present.members == 4 && demand.present.tiers_to_offer() == 24);
+    QVERIFY(demand.present.is_enough() && demand.asked == 1);
+    QVERIFY(demand.larger.members == 3 && demand.larger.needs->member_tiers == large);
+    const SizeOffers active = offers_for(SizeNeeds{12, 0}, chain.registry(), Counted::Active);
+    QVERIFY(active.members == 3 && active.with_room == 0 && active.tiers == 3 * middle);
+    QCOMPARE(active.tiers_to_offer(), std::uint64_t{0});
+  }
+
+  // The largest size has no larger one, and the first one needs nothing.
+  void a_size_at_an_end_has_one_neighbour() {
+    Growing chain;
+    chain.grow_to_middle();
+    chain.offer({20, 20, 20, 20});
+    QVERIFY(chain.rounds(results_to_change_size) && chain.append(with(chain.resized())).ok());
+    QCOMPARE(chain.registry().size().size, 2u);
+    const SizeDemand demand = size_demand(chain.rules().sizes, chain.registry());
+    QVERIFY(!demand.larger.needs && demand.larger.tiers_to_offer() == 0 && !demand.larger.is_enough());
+    QVERIFY(demand.larger.members == 4 && demand.larger.tiers == 80);
+    QVERIFY(demand.present.is_enough() && demand.asked == 2);
   }
 
   void it_is_in_the_root_and_in_the_file() {

@@ -166,7 +166,12 @@ void TestControlRounds::the_memory_of_the_network_arrives() {
     memory.next_tier_bytes = 100'000'000'000;
     memory.needs_room = 5;
     memory.present = {6, 512, 40'000'000, 1'200'000'000, 4};
-    memory.next = {8, 640, 61'000'000, 2'500'000'000, 3};
+    memory.next = {8, 640, 61'000'000, 2'500'000'000, 3, 30'000'000'000, 6, 29'000'000'000, 58, 75};
+    memory.can_change = true;
+    memory.asked = node::SizeChange::Down;
+    memory.results = 2;
+    memory.results_needed = 4;
+    memory.changing = true;
   });
   QVERIFY(view != nullptr && view->rounds.memory);
   const node::NetworkMemoryView& memory = *view->rounds.memory;
@@ -179,11 +184,18 @@ void TestControlRounds::the_memory_of_the_network_arrives() {
   QVERIFY(!memory.possible && memory.next);
   QCOMPARE(memory.next->parameters, std::uint64_t{61'000'000});
   QCOMPARE(memory.next->member_bytes, std::uint64_t{2'500'000'000});
+  QVERIFY(memory.next->with_room == 3 && memory.next->members == 6);
+  QCOMPARE(memory.next->network_bytes, std::uint64_t{30'000'000'000});
+  QCOMPARE(memory.next->offered_bytes, std::uint64_t{29'000'000'000});
+  QVERIFY(memory.next->room_percent == 58 && memory.next->needs_percent == 75);
+  QVERIFY(memory.can_change && memory.changing && memory.asked == node::SizeChange::Down);
+  QVERIFY(memory.results == 2 && memory.results_needed == 4);
   const auto later = seen_after([](node::Snapshot& next) {
     next.rounds.memory.emplace().possible = node::NetworkMemoryView::Model{10, 768, 90'000'000, 4, 5};
   });
   QVERIFY(later != nullptr && later->rounds.memory && !later->rounds.memory->next);
   QVERIFY(later->rounds.memory->possible && later->rounds.memory->possible->layers == 10);
+  QVERIFY(!later->rounds.memory->can_change && later->rounds.memory->asked == node::SizeChange::None);
 }
 
 void TestControlRounds::decisions_arrive_whole() {

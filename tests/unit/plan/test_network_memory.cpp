@@ -86,12 +86,6 @@ class TestPlanNetworkMemory : public QObject {
       QCOMPARE(network_memory(sizes, 0, {enough, enough, enough - 1, 0}).possible, most == 0 ? 0 : most - 1);
     }
   }
-
-  void the_tier_is_of_all_memory() {
-    const auto sizes = sizes_of(small_rules());
-    QVERIFY(network_memory(sizes, 0, {20 * gb, 19 * gb}).tier == Tier::Nano);
-    QVERIFY(network_memory(sizes, 0, {20 * gb, 20 * gb}).tier == Tier::Micro);
-  }
 };
 
 NS_TEST(TestPlanNetworkMemory)

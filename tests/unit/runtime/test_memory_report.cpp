@@ -1,6 +1,7 @@
 // The memory that members offer, from the registry and the profile.
 #include <QtTest>
 
+#include "core/runtime/chain_settings.h"
 #include "core/runtime/memory_report.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/chain/chain_fixture.h"
@@ -19,6 +20,53 @@ config::ConsensusPart profile(const char* sync) {
   consensus.sync = sync;
   return consensus;
 }
+
+// A network of four that may grow twice.
+struct SizedChain : ChainFixture {
+  static config::ConsensusPart sized() {
+    config::ConsensusPart consensus = profile("parts=2");
+    consensus.sizes = {{6, 256, 4, 12}, {8, 256, 6, 20}};
+    return consensus;
+  }
+  static chain::ChainRules rules_of(const config::ConsensusPart& consensus) {
+    chain::ChainRules rules = small_rules();
+    rules.sizes = size_needs(consensus);
+    return rules;
+  }
+  SizedChain() : ChainFixture(rules_of(sized())) {
+    nodes = add_nodes(4);
+    if (!validate(sized()).ok() || !begin(nodes).ok()) qFatal("no chain");
+  }
+  node::NetworkMemoryView view() const { return report.view(registry(), member(nodes[0])->id); }
+  // In one block, long after the last offer of any member.
+  void offer(const std::vector<std::uint32_t>& tiers) {
+    const std::uint64_t from = registry().height() + chain::offer_pause_blocks;
+    while (registry().height() < from)
+      if (!round_of(nodes)) qFatal("no round");
+    std::vector<chain::Statement> offers;
+    for (std::size_t i = 0; i < tiers.size(); ++i)
+      offers.push_back(statement(nodes[i], chain::Offer{tiers[i]}));
+    if (!append(body_of(offers)).ok()) qFatal("no offers");
+  }
+  // Until the rule changes the size, and the result of that.
+  void grow() {
+    while (!registry().size().changing)
+      if (!round_of(nodes)) qFatal("no round");
+    if (!view().changing || view().asked != node::SizeChange::Up) qFatal("a change is not shown");
+    chain::BlockBody body;
+    body.result.emplace();
+    body.result->round = registry().round() + 1;
+    for (std::uint32_t number = 0; number < rules().rows; ++number) {
+      chain::RowResult row;
+      row.row = number;
+      row.anchor.fill(static_cast<std::uint8_t>(100 + number));
+      body.result->rows.push_back(row);
+    }
+    if (!append(body).ok()) qFatal("no growth");
+  }
+  std::vector<std::size_t> nodes;
+  const MemoryReport report{sized()};
+};
 
 }  // namespace
 
@@ -59,7 +107,8 @@ class TestRuntimeMemoryReport : public QObject {
     QVERIFY(10 * whole.next->parameters >= 13 * whole.present.parameters);
     QVERIFY(part.next->member_bytes > part.present.member_bytes);
     QCOMPARE(part.needs_room, 3u);
-    QVERIFY(!part.possible);
+    QVERIFY(!part.possible && !part.can_change && part.results_needed == 0);
+    QVERIFY(part.next->network_bytes == 0 && part.next->members == 3 && part.next->room_percent == 0);
     for (const std::size_t node : founders) QVERIFY(chain.say(node, chain::Offer{64}));  // 32 GB
     const auto offered = MemoryReport(profile("parts=3")).view(chain.registry(), self);
     QVERIFY(offered.possible && offered.possible->with_room == 3);
@@ -67,31 +116,58 @@ class TestRuntimeMemoryReport : public QObject {
     QCOMPARE(offered.next->with_room, 0u);
   }
 
-  // The profile says what a size needs, and only its sizes are possible.
-  void a_profile_with_sizes_has_these_only() {
-    ChainFixture chain;
-    const auto founders = chain.add_nodes(4);
-    QVERIFY(chain.begin(founders).ok());
-    const net::NodeId self = chain.member(founders[0])->id;
-    config::ConsensusPart consensus = profile("parts=3");
-    const auto first = MemoryReport(consensus).view(chain.registry(), self).present;
-    consensus.sizes = {{6, 256, 4, 12}, {8, 256, 6, 20}, {10, 256, 9, 30}};
-    QVERIFY(validate(consensus).ok());
-    const auto view_at = [&](std::uint64_t size) {
-      return MemoryReport(config::at_size(consensus, size)).view(chain.registry(), self);
-    };
-    QVERIFY(view_at(0).present.member_bytes == first.member_bytes && view_at(0).present.hidden == 128);
-    QVERIFY(!view_at(0).possible && view_at(0).next->hidden == 256);
-    QCOMPARE(view_at(0).next->member_bytes, 4 * tier);
-    for (const std::size_t node : founders)
-      QVERIFY(chain.say(node, chain::Offer{node == founders[3] ? 5u : 6u}));
-    QVERIFY(view_at(0).possible->layers == 8 && view_at(0).possible->with_room == 3);
-    QVERIFY(view_at(0).next->layers == 10 && view_at(0).next->with_room == 0);
-    QVERIFY(view_at(1).present.hidden == 256 && view_at(1).present.member_bytes == 4 * tier);
-    QVERIFY(view_at(1).possible->layers == 8);
-    QVERIFY(!view_at(2).possible && view_at(2).next->member_bytes == 9 * tier);
-    QVERIFY(view_at(3).present.layers == 10 && !view_at(3).possible && !view_at(3).next);
-    QCOMPARE(view_at(3).present.with_room, 0u);
+  // One size at a time, and what lacks for it by the rule of the chain.
+  void a_profile_with_sizes_shows_the_next_one() {
+    SizedChain chain;
+    node::NetworkMemoryView view = chain.view();
+    QVERIFY(view.can_change && !view.possible && view.next);
+    QVERIFY(view.members == 4 && view.known == 0 && view.needs_room == 3);
+    QVERIFY(view.present.layers == 6 && view.present.hidden == 128 && view.present.network_bytes == 0);
+    QVERIFY(view.present.is_enough() && view.present.with_room == 0);
+    QVERIFY(view.next->hidden == 256 && view.next->member_bytes == 4 * tier);
+    QCOMPARE(view.next->network_bytes, 18 * tier);  // one and a half times 12
+    QVERIFY(view.asked == node::SizeChange::None && view.results == 0 && view.results_needed == 4);
+    chain.offer({9, 4, 3, 1});
+    view = chain.view();
+    QVERIFY(view.offered_bytes == 17 * tier && view.known == 4 && view.own_bytes == 9 * tier);
+    QVERIFY(view.next->members == 4 && view.next->with_room == 2 && view.next->offered_bytes == 17 * tier);
+    QVERIFY(view.next->room_percent == 50 && view.next->needs_percent == 75 && !view.next->is_enough());
+    // Even if there is room for more than one.
+    chain.offer({20, 20, 20, 20});
+    view = chain.view();
+    QVERIFY(!view.possible && view.next->hidden == 256 && view.next->layers == 6 && view.next->is_enough());
+    QCOMPARE(view.next->room_percent, 100u);
+    QVERIFY(view.present.with_room == 4);
+  }
+
+  void it_tells_of_a_change() {
+    SizedChain chain;
+    chain.offer({20, 20, 20, 20});
+    const std::uint32_t before = chain.view().results;
+    QVERIFY(chain.round_of(chain.nodes));
+    node::NetworkMemoryView view = chain.view();
+    QVERIFY(view.asked == node::SizeChange::Up && !view.changing);
+    QCOMPARE(view.results, before + 1);
+    chain.grow();
+    view = chain.view();
+    QVERIFY(view.asked == node::SizeChange::None && view.results == 0 && !view.changing);
+    QVERIFY(view.present.hidden == 256 && view.present.layers == 6 && view.next->layers == 8);
+    QVERIFY(view.present.network_bytes == 12 * tier && view.present.needs_percent == 50);
+    QCOMPARE(view.next->network_bytes, 30 * tier);
+    chain.grow();
+    view = chain.view();
+    QVERIFY(view.present.layers == 8 && !view.next && view.present.is_enough());
+    // A member that goes to sleep still counts for the present model.
+    QVERIFY(chain.say(chain.nodes[3], chain::Away{}));
+    chain.nodes.pop_back();
+    view = chain.view();
+    QVERIFY(view.members == 3 && view.present.members == 4 && view.offered_bytes == 60 * tier);
+    QCOMPARE(view.present.offered_bytes, 80 * tier);
+    chain.offer({1, 1, 1});
+    QVERIFY(chain.round_of(chain.nodes));
+    view = chain.view();
+    QVERIFY(view.asked == node::SizeChange::Down && view.results > 0 && !view.present.is_enough());
+    QVERIFY(view.present.with_room == 1 && view.present.room_percent == 25);
   }
 
   void a_profile_of_fixed_size_has_no_larger_model() {

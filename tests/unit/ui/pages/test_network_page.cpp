@@ -153,7 +153,10 @@ void TestNetworkPage::the_memory_of_the_network_is_shown() {
       QString::fromUtf8(
           "The next larger model has 8 layers of width 640 (61.0\u00a0M parameters) and needs 2.33\u00a0GiB "
           "of "
-          "each. 3 of 6 members offer that, and 5 would have to. This computer offers 477\u00a0MiB less."));
+          "each member. 3 of 6 offer that, and 5 would have to. This computer offers 477\u00a0MiB less than "
+          "each member "
+          "needs."));
+  QVERIFY(text("capacity_rule").contains(QStringLiteral("keeps its size")));
   const auto facts = card->findChildren<Fact*>();
   QStringList values;
   for (const Fact* fact : facts) values << fact->value();
@@ -167,11 +170,16 @@ void TestNetworkPage::the_memory_of_the_network_is_shown() {
                         "2.33\u00a0GiB of each."));
   memory.next = {10, 768, 120'000'000, 2'000'000'000, 4};
   show();
-  QTRY_VERIFY(text("capacity_models").endsWith(QStringLiteral("This computer does.")));
+  QTRY_VERIFY(text("capacity_models").endsWith(QStringLiteral("This computer has room.")));
   memory.possible.reset();
   memory.next.reset();
   show();
-  QTRY_COMPARE(text("capacity_models"), QStringLiteral("The network's profile has no larger model."));
+  QTRY_COMPARE(text("capacity_models"), QStringLiteral("There is no larger model for this network."));
+  memory.can_change = true;
+  show();
+  QTRY_COMPARE(text("capacity_models"),
+               QStringLiteral("This is the largest model of the network's profile."));
+  QVERIFY(text("capacity_rule").contains(QStringLiteral("changes by itself")));
 }
 
 void TestNetworkPage::a_test_can_be_asked_for() {

@@ -13,6 +13,7 @@
 #include <QTableView>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <string>
 
 #include "core/node/network_view.h"
@@ -118,6 +119,39 @@ void take_rounds(Camera& camera, WindowFixture& fixture) {
       take_whole(camera, window, QLatin1String(key), QStringLiteral("rounds-"));
     }
   }
+}
+
+// The sentences about a change of the model's size.
+void take_sizes(Camera& camera, WindowFixture& fixture) {
+  MainWindow& window = *fixture.window;
+  window.resize(1280, 800);
+  window.open_page(QStringLiteral("network"));
+  auto* card = window.findChild<QWidget*>(QStringLiteral("capacity_card"));
+  const auto take = [&](const char* word, const std::function<void(node::NetworkMemoryView&)>& change) {
+    fixture.node->publish([&change](node::Snapshot& next) { change(*next.rounds.memory); });
+    settle();
+    camera.take(*card, QStringLiteral("sizes-%1").arg(QLatin1String(word)));
+  };
+  take("up", [](node::NetworkMemoryView& memory) {
+    memory.asked = node::SizeChange::Up;
+    memory.results = 2;
+    memory.next->with_room = 5;
+    memory.next->room_percent = 83;
+    memory.next->network_bytes = 12'000'000'000;
+  });
+  take("changing", [](node::NetworkMemoryView& memory) { memory.changing = true; });
+  take("down", [](node::NetworkMemoryView& memory) {
+    memory.changing = false;
+    memory.asked = node::SizeChange::Down;
+    memory.present.needs_percent = 50;
+    memory.present.with_room = 1;
+    memory.present.room_percent = 16;
+    memory.present.network_bytes = 16'000'000'000;
+  });
+  take("kept", [](node::NetworkMemoryView& memory) {
+    memory.asked = node::SizeChange::None;
+    memory.can_change = false;
+  });
 }
 
 void take_states(Camera& camera, WindowFixture& fixture) {
@@ -301,6 +335,7 @@ int main(int count, char** arguments) {
   }
   take_setup(camera);
   take_rounds(camera, fixture);
+  take_sizes(camera, fixture);
   take_states(camera, fixture);
   take_empty(camera, fixture);
   std::printf("%d pictures\n", camera.written);
