@@ -1,0 +1,139 @@
+// A node that follows the size of the network's model: what it writes, and when it starts anew.
+#include <QtTest>
+
+#include "core/runtime/chain_settings.h"
+#include "core/runtime/own_model_size.h"
+#include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
+#include "tests/unit/chain/chain_fixture.h"
+
+using namespace neuroshard;                  // NOLINT
+using namespace neuroshard::runtime;         // NOLINT
+using namespace neuroshard::chain::testing;  // NOLINT
+
+namespace {
+
+config::ConsensusPart profile(std::uint64_t size = 0) {
+  config::ConsensusPart consensus = config::builtin_profile("devnet")->consensus;
+  consensus.sizes = {{8, 128, 2, 2}};
+  return config::at_size(consensus, size);
+}
+
+// Before the network's change of size and after it.
+struct Grown : ChainFixture {
+  static chain::ChainRules growing() {
+    chain::ChainRules rules = small_rules();
+    rules.sizes = size_needs(profile());
+    return rules;
+  }
+  Grown() : ChainFixture(growing()) {
+    const std::vector<std::size_t> nodes = add_nodes(4);
+    if (!begin(nodes).ok()) qFatal("no chain");
+    before = registry_ptr();
+    std::vector<chain::Statement> offers;
+    for (const std::size_t node : nodes) offers.push_back(statement(node, chain::Offer{8}));
+    if (!append(body_of(offers)).ok()) qFatal("no offers");
+    while (!registry().size().changing)
+      if (!round_of(nodes)) qFatal("no round");
+    chain::BlockBody body;
+    body.result.emplace();
+    body.result->round = registry().round() + 1;
+    for (std::uint32_t number = 0; number < rules().rows; ++number) {
+      chain::RowResult row;
+      row.row = number;
+      row.anchor.fill(7);
+      body.result->rows.push_back(row);
+    }
+    if (!append(body).ok()) qFatal("no change");
+  }
+  chain::RegistryPtr before;
+};
+
+struct Node {
+  explicit Node(std::uint64_t size) : model(profile(size), {}, "/d", files, logger) {
+    if (!files.create_directories("/d").ok()) qFatal("no folder");
+  }
+  Bytes file() {
+    auto bytes = storage::read_file(files, "/d/size", 8);
+    return bytes.ok() ? *bytes : Bytes();
+  }
+  static MonotonicTime at(int seconds) { return MonotonicTime(std::chrono::seconds(seconds)); }
+  testing::MemoryFileEnv files;
+  NullLogger logger;
+  OwnModelSize model;
+};
+
+const Bytes one{'1', '\n'}, zero{'0', '\n'};
+
+}  // namespace
+
+class TestOwnModelSize : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void it_starts_anew_once_it_has_the_anchors() {
+    const Grown chain;
+    Node node(0);
+    rounds::TrainingView training;
+    training.holds = true;
+    node.model.follow(*chain.before, training, Node::at(1));
+    QVERIFY(!node.model.has_changed() && node.file().empty());
+    training.holds = false;
+    training.computes = true;
+    node.model.follow(chain.registry(), training, Node::at(2));
+    node.model.follow(chain.registry(), training, Node::at(600));
+    QVERIFY(!node.model.has_changed() && node.file().empty());
+    training.computes = false;
+    training.holds = true;
+    node.model.follow(chain.registry(), training, Node::at(601));
+    QVERIFY(node.model.has_changed());
+    QVERIFY(node.file() == one);
+  }
+
+  void without_a_computation_it_gets_them_from_others() {
+    const Grown chain;
+    Node node(0);
+    node.model.follow(chain.registry(), {}, Node::at(10));
+    QVERIFY(!node.model.has_changed());
+    node.model.follow(chain.registry(), {}, Node::at(12));
+    QVERIFY(node.model.has_changed());
+    QVERIFY(node.file() == one);
+  }
+
+  // A kill may leave a size that nobody certified.
+  void the_chain_is_right() {
+    const Grown chain;
+    Node ahead(1);
+    ahead.model.follow(*chain.before, {}, Node::at(10));
+    ahead.model.follow(*chain.before, {}, Node::at(12));
+    QVERIFY(ahead.model.has_changed());
+    QVERIFY(ahead.file() == zero);
+    Node same(1);
+    same.model.follow(chain.registry(), {}, Node::at(10));
+    same.model.follow(chain.registry(), {}, Node::at(100));
+    QVERIFY(!same.model.has_changed());
+  }
+
+  void without_a_history_it_begins_with_the_first_size() {
+    Node first(0), larger(1), known(1);
+    QVERIFY(first.model.can_begin(false) && !first.model.has_changed());
+    QVERIFY(known.model.can_begin(true) && !known.model.has_changed());
+    QVERIFY(!larger.model.can_begin(false) && larger.model.has_changed());
+    QVERIFY(larger.file() == zero);
+  }
+
+  void a_full_disk_lets_it_wait() {
+    const Grown chain;
+    Node node(0);
+    node.files.set_capacity(0);
+    rounds::TrainingView training;
+    training.holds = true;
+    node.model.follow(chain.registry(), training, Node::at(1));
+    QVERIFY(!node.model.has_changed());
+    node.files.set_capacity(1 << 20);
+    node.model.follow(chain.registry(), training, Node::at(2));
+    QVERIFY(node.model.has_changed());
+  }
+};
+
+NS_TEST(TestOwnModelSize)
+#include "test_own_model_size.moc"
