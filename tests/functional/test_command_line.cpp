@@ -300,6 +300,7 @@ void TestCommandLine::wrong_sizes_are_64_and_say_what_is_allowed() {
     QVERIFY2(refused({"--grow-to", text}, "it must be LAYERSxWIDTH like 6x256, "), text);
   QVERIFY(refused({"--grow-to", "6x128@"}, "positive number of bytes"));
   QVERIFY(refused({"--grow-to", "6x128@much"}, "the memory of --grow-to 6x128@much is \"much\""));
+  QVERIFY(refused({"--grow-to", "10x384@1GB"}, "10x384: 1 GB is too little, because a member needs "));
   QVERIFY(refused({"--grow-to", "6x128@1000TB"}, "between 1 and 262144 times 500 MB"));
   QVERIFY(refused({"--grow-to", "2x128"}, "deeper or wider than 4x128"));
   QVERIFY(refused({"--grow-to", "6x130"}, "multiple of head_dim, 32"));

@@ -107,26 +107,35 @@ Expected<std::vector<WantedSize>> wanted_sizes(const std::vector<std::string>& f
   return sizes;
 }
 
+std::string gigabytes(std::uint64_t tiers) {
+  return fmt::format("{:g} GB", static_cast<double>(tiers * plan::memory_tier_bytes) / 1e9);
+}
+
 // Memory for the size that the profile is at, in whole tiers. Two copies of the model have room in what all members offer, unless a
-// person says what each needs.
-void find_needs(const config::ConsensusPart& consensus, const WantedSize& wanted, config::ModelGrowth& size) {
+// person says what each needs. That can be more than the memory plan of a member says, and not less: members that can't hold the
+// model would count as such that can.
+Expected<void> find_needs(const config::ConsensusPart& consensus, const WantedSize& wanted,
+                          config::ModelGrowth& size) {
+  const std::vector<std::uint64_t> parts = engine::part_bytes(consensus);
+  const std::uint64_t least = tiers_of(*std::max_element(parts.begin(), parts.end()));
   if (wanted.member_tiers) {
+    if (*wanted.member_tiers < least)
+      return make_error(
+          ErrorCode::InvalidArgument,
+          fmt::format("--grow-to {}x{}: {} is too little, because a member needs {} for that model",
+                      wanted.layers, wanted.hidden, gigabytes(*wanted.member_tiers), gigabytes(least)));
     size.member_tiers = *wanted.member_tiers;
     size.network_tiers = wanted.network_tiers.value_or(size.member_tiers);
-    return;
+    return {};
   }
-  const std::vector<std::uint64_t> parts = engine::part_bytes(consensus);
   const std::uint64_t together = std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
-  size.member_tiers = tiers_of(*std::max_element(parts.begin(), parts.end()));
+  size.member_tiers = least;
   size.network_tiers = std::max(tiers_of(plan::required_bytes(together, plan::least_replicas)),
                                 wanted.network_tiers.value_or(0));
   // Of a whole model no member can hold less than one copy.
   if (parts.size() == 1)
     size.network_tiers = std::max(size.network_tiers, plan::least_replicas * size.member_tiers);
-}
-
-std::string gigabytes(std::uint64_t tiers) {
-  return fmt::format("{:g} GB", static_cast<double>(tiers * plan::memory_tier_bytes) / 1e9);
+  return {};
 }
 
 }  // namespace
@@ -143,7 +152,7 @@ Expected<void> take_sizes(const std::vector<std::string>& flags, config::Consens
   config::ModelGrowth before;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     config::ModelGrowth& size = consensus.sizes[i];
-    find_needs(config::at_size(consensus, i + 1), wanted[i], size);
+    NS_RETURN_IF_ERROR(find_needs(config::at_size(consensus, i + 1), wanted[i], size));
     // A larger model never needs less: the sizes before it may have a person's numbers.
     if (!wanted[i].member_tiers) size.member_tiers = std::max(size.member_tiers, before.member_tiers);
     size.network_tiers = std::max(size.network_tiers, before.network_tiers);
