@@ -28,19 +28,20 @@ constexpr Duration last_round_limit = std::chrono::seconds(10);
 class NodeRuntime::Departure {
  public:
   // presence: may be null.
-  Departure(Presence* presence, const Clock& clock) : presence_(presence), clock_(&clock) {}
+  Departure(Presence* presence, const Clock& clock) : presence_(presence), clock_(clock) {}
   void begin() {
     if (presence_ == nullptr || waits_) return;
     waits_ = std::make_shared<std::atomic<bool>>(true);
-    presence_->announce_away(clock_->monotonic_now() + last_round_limit,
-                             [waits = waits_] { *waits = false; });
+    presence_->announce_away(clock_.monotonic_now() + last_round_limit, [waits = waits_] { *waits = false; });
   }
+  // The node is back soon: nobody is told.
+  void leave_out() { presence_ = nullptr; }
   // Whether there is nothing to wait for; true before begin(), too.
   bool is_over() const { return !waits_ || !*waits_; }
 
  private:
   Presence* presence_;
-  const Clock* clock_;
+  const Clock& clock_;
   std::shared_ptr<std::atomic<bool>> waits_;
 };
 
@@ -187,7 +188,7 @@ Expected<void> NodeRuntime::run(const node::TrainingPlan& plan, const CancelToke
     }
     // All members do it at once and are back soon, so nobody says that it is away.
     if (!is_stopping && rounds_ && rounds_->needs_new_start()) {
-      departure = Departure(nullptr, services_.clock);
+      departure.leave_out();
       needs_new_start_ = is_stopping = engine_->request_shutdown().ok();
     }
     if (network_) {

@@ -95,6 +95,42 @@ class TestBlockNotices : public QObject {
     QVERIFY2(text.contains("do not give all that it was made of"), qPrintable(text));
   }
 
+  void a_change_of_size_is_told_and_its_end_if_it_was_given_up() {
+    chain::ChainRules rules = small_rules();
+    rules.sizes = {{2, 2}};
+    ChainFixture chain(rules);
+    const std::vector<std::size_t> nodes = chain.add_nodes(4);
+    QVERIFY(chain.begin(nodes).ok());
+    std::vector<chain::Statement> offers;
+    for (const std::size_t node : nodes) offers.push_back(chain.statement(node, chain::Offer{8}));
+    QVERIFY(chain.append(ChainFixture::body_of(offers)).ok());
+    Records records;
+    BlockNotices notices(records, {}, [](std::uint32_t) { return std::string(); });
+    const auto tell_of = [&](const chain::RegistryPtr& before) {
+      records.texts.clear();
+      notices.tell_of_size(*before, chain.registry());
+      return records.texts;
+    };
+    chain::RegistryPtr before;
+    do {
+      before = chain.registry_ptr();
+      QVERIFY(chain.round_of(nodes));
+    } while (!chain.registry().size().changing && tell_of(before).empty());
+    QVERIFY(tell_of(before) ==
+            Texts{"the members' memory asks for a larger model: its weights are made of the "
+                  "present ones, and nobody trains meanwhile"});
+    before = chain.registry_ptr();
+    chain::BlockBody body;
+    body.result = chain.result();  // carries all rows
+    QVERIFY(chain.append(body).ok());
+    QCOMPARE(tell_of(before).size(), std::size_t{1});
+    QVERIFY(records.texts[0].find("! the larger model was not ready in time") == 0);
+    // Rows that are carried for that are no news of their own.
+    records.texts.clear();
+    notices.tell_of_rows(*before, chain.registry(), body);
+    QVERIFY(records.texts.empty());
+  }
+
   void whoever_attested_a_wrong_result_is_told_to_test_the_machine() {
     const Members members;
     chain::FalseResult wrong;
