@@ -34,7 +34,7 @@ class NodeRuntime::Departure {
     waits_ = std::make_shared<std::atomic<bool>>(true);
     presence_->announce_away(clock_.monotonic_now() + last_round_limit, [waits = waits_] { *waits = false; });
   }
-  // The node is back soon: nobody is told.
+  // The node is back soon, so it announces nothing.
   void leave_out() { presence_ = nullptr; }
   // Whether there is nothing to wait for; true before begin(), too.
   bool is_over() const { return !waits_ || !*waits_; }
