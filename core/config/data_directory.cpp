@@ -89,7 +89,8 @@ Expected<void> DataDirectory::open_or_create(const DataDirectoryOptions& options
             path_, path_));
   }
   NS_RETURN_IF_ERROR(files.create_directories(path_));
-  NS_ASSIGN_OR_RETURN(auto lock, platform::DirectoryLock::acquire(path_, services_.clock));
+  NS_ASSIGN_OR_RETURN(auto lock,
+                      platform::DirectoryLock::acquire(path_, services_.clock, options.lock_patience));
   lock_ = std::make_unique<Lock>(Lock{std::move(lock)});
   (void)files.remove_leftovers(path_, storage::LeftoverScope::Tree);
   if (options.create) NS_RETURN_IF_ERROR(check_free_space(files, path_));

@@ -36,6 +36,8 @@ struct DataDirectoryOptions {
   std::string path;
   std::string
       profile;  // --profile: a built-in name or a file; empty = the directory's own, or "solo" for a new one
+  // A command may have the directory for a moment; a process that is to stay waits so long for it.
+  Duration lock_patience{};
   bool create = true;  // false: NotFound when there is no data directory (commands that only read)
   std::vector<std::pair<Setting, std::string>> setting_flags;
   std::optional<std::string> (*environment)(const std::string& name) = process_environment;

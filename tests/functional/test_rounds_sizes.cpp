@@ -87,13 +87,16 @@ class TestRoundsSizes : public QObject {
   double loss(const QString& name) const {
     return run_.status(name)["training"].toObject()["loss"].toDouble();
   }
-  bool all_have(int wanted) const {
-    return seen_once(
-        [&] {
-          return std::all_of(all_names.begin(), all_names.end(),
-                             [&](const QString& name) { return layers(name) == wanted; });
-        },
-        RoundsRun::patience_ms);
+  bool all_have(int wanted) {
+    const auto have = [&] {
+      return std::all_of(all_names.begin(), all_names.end(),
+                         [&](const QString& name) { return layers(name) == wanted; });
+    };
+    if (seen_once(have, RoundsRun::patience_ms)) return true;
+    for (const QString& name : all_names)
+      qWarning().noquote() << name << run_.node(name).errors_so_far() << text_of(run_.rounds(name))
+                           << run_.crashes(name) << run_.log_tail(name);
+    return false;
   }
 
   RoundsRun run_;

@@ -19,8 +19,8 @@ constexpr Duration connect_limit = std::chrono::seconds(10);
 
 // Explains why no core can be reached, and what to do.
 Error no_core(const std::string& path, const Error& reason, CommandContext& context) {
-  // This tries the lock only if its recorded holder lives. Taking a free lock, even for a moment, would turn
-  // away a core that is just starting.
+  // This tries the lock only if its recorded holder lives. A core that starts anew in its process waits for a lock that is taken for
+  // a moment (OpenMode::Stay).
   if (platform::find_process(platform::read_lock_holder(path).pid)) {
     const auto lock = platform::DirectoryLock::acquire(path, context.clock);
     if (!lock.ok() && lock.error().code == ErrorCode::Busy) {

@@ -36,6 +36,7 @@ LogLevel log_level(const std::string& word) {
 }
 
 constexpr std::uint64_t max_marker_bytes = 256;
+constexpr Duration moment = std::chrono::seconds(2);
 
 // Reports crashes of earlier processes once: returns the newest one's notice, or an empty one. A file beside
 // the records remembers the reported ones.
@@ -110,7 +111,8 @@ Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode 
   config::DataDirectoryOptions options;
   NS_ASSIGN_OR_RETURN(options.path, data_directory_path(context));
   options.profile = context.profile;
-  options.create = mode == OpenMode::Create;
+  options.create = mode != OpenMode::Existing;
+  if (mode == OpenMode::Stay) options.lock_patience = moment;
   options.setting_flags = flags.given;
   options.on_new_wallet = [&context](std::string_view words) {
     context.output.once(
@@ -126,7 +128,7 @@ Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode 
   log.path = opened.directory->logs_path() + "/neuroshardd.log";
   log.file_level = log_level(opened.directory->settings().word(config::Setting::LogLevel));
   opened.logger = std::make_unique<DirectoryLogger>(make_file_logger(log), context.logger);
-  if (mode == OpenMode::Create) {
+  if (mode != OpenMode::Existing) {
     opened.crash_notice = tell_crashes(context, *opened.directory, *opened.logger);
     auto recorder =
         platform::CrashRecorder::install(opened.directory->crash_path(), "neuroshardd " + program_version());

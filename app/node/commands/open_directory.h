@@ -28,13 +28,14 @@ void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
 struct OpenedDirectory {
   std::unique_ptr<Logger> logger;  // into D/logs/neuroshardd.log, warnings to the terminal as well
   std::unique_ptr<config::DataDirectory> directory;
-  std::optional<platform::CrashRecorder> crash_recorder;  // into D/crash, with OpenMode::Create
+  std::optional<platform::CrashRecorder> crash_recorder;  // into D/crash, not with OpenMode::Existing
   std::string crash_notice;  // that the program crashed since the last start; empty = it did not
 };
 
 enum class OpenMode {
   Create,    // makes what is missing; the words of a new wallet go to standard error once
   Existing,  // NotFound when there is no data directory yet
+  Stay,      // as Create, for a process that goes on: it waits while a command has the directory for a moment
 };
 // Busy names the pid of the process that has it and the remedy; main exits with 75.
 Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode mode,

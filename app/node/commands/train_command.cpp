@@ -48,8 +48,7 @@ std::optional<Error> shut_down(node::Node& node, runtime::EventQueue& events, Tr
 }
 
 Expected<void> train(const TrainFlags& flags, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(OpenedDirectory opened,
-                      open_data_directory(context, OpenMode::Create, *flags.settings));
+  NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_data_directory(context, OpenMode::Stay, *flags.settings));
   const std::string path = opened.directory->path();
   if (const std::string notice = config::network_notice(opened.directory->profile()); !notice.empty()) {
     context.output.note(notice);

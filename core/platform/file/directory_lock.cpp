@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace neuroshard::platform {
@@ -55,16 +56,28 @@ Error busy(const std::string& directory, const LockHolder& holder) {
                   directory, holder.pid, fmt::gmtime(std::chrono::system_clock::to_time_t(seconds))));
 }
 
+constexpr Duration look_again = std::chrono::milliseconds(20);
+
+// In looks instead of time, so that it ends under any clock.
+bool take(int descriptor, Duration patience) {
+  for (auto looks = patience / look_again; flock(descriptor, LOCK_EX | LOCK_NB) != 0; --looks) {
+    if (errno != EWOULDBLOCK || looks <= 0) return false;
+    std::this_thread::sleep_for(look_again);
+  }
+  return true;
+}
+
 }  // namespace
 
-Expected<DirectoryLock> DirectoryLock::acquire(const std::string& directory, const Clock& clock) {
+Expected<DirectoryLock> DirectoryLock::acquire(const std::string& directory, const Clock& clock,
+                                               Duration patience) {
   const std::string path = lock_path(directory);
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (descriptor < 0) return open_failed(path, errno);
-  DirectoryLock lock(descriptor);
+  DirectoryLock held(descriptor);
   // flock, not fcntl: it belongs to the open file, so closing another descriptor of the same file does not
   // drop it.
-  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+  if (!take(descriptor, patience)) {
     if (errno == EWOULDBLOCK) return busy(directory, read_holder(descriptor));
     return make_error(ErrorCode::Unsupported,
                       fmt::format("can't lock {} ({}): put the data directory on a local disk", path,
@@ -74,7 +87,7 @@ Expected<DirectoryLock> DirectoryLock::acquire(const std::string& directory, con
   const std::string text = fmt::format("pid {}\nstarted {}\n", getpid(), to_unix_ms(clock.wall_now()));
   const bool written = ftruncate(descriptor, 0) == 0 && pwrite(descriptor, text.data(), text.size(), 0) > 0;
   static_cast<void>(written);
-  return lock;
+  return held;
 }
 
 DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept

@@ -6,6 +6,7 @@
 #include <QFile>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <thread>
 
 #include "core/platform/file/directory_lock.h"
 #include "tests/support/test_main.h"
@@ -17,6 +18,7 @@ class TestDirectoryLock : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void held_lock_is_busy_and_names_the_holder();
+  void a_lock_of_a_moment_is_waited_for();
   void another_process_is_kept_out_and_a_killed_one_lets_go();
   void a_leftover_file_is_not_a_lock();
   void moving_keeps_the_lock();
@@ -79,6 +81,23 @@ void TestDirectoryLock::held_lock_is_busy_and_names_the_holder() {
     QVERIFY2(message.contains("2023-11-14 22:13:20"), qPrintable(message));
   }
   QVERIFY(DirectoryLock::acquire(path, clock).ok());
+}
+
+// A command may look at a directory while its node starts anew.
+void TestDirectoryLock::a_lock_of_a_moment_is_waited_for() {
+  const QTemporaryDir directory;
+  const std::string path = directory.path().toStdString();
+  const SystemClock clock;
+  auto held = DirectoryLock::acquire(path, clock);
+  QVERIFY(held.ok());
+  QCOMPARE(DirectoryLock::acquire(path, clock, std::chrono::milliseconds(100)).error().code, ErrorCode::Busy);
+  std::thread other([lock = std::move(*held)]() mutable {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const DirectoryLock end = std::move(lock);
+  });
+  const auto waited = DirectoryLock::acquire(path, clock, std::chrono::minutes(1));
+  other.join();
+  QVERIFY2(waited.ok(), waited.ok() ? "" : waited.error().message.c_str());
 }
 
 void TestDirectoryLock::another_process_is_kept_out_and_a_killed_one_lets_go() {
