@@ -3,20 +3,22 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 namespace neuroshard::platform {
 namespace {
 
 constexpr std::size_t max_lock_text = 128;
+constexpr int look_again_ms = 50;
 
 std::string lock_path(const std::string& directory) {
   return directory + "/lock";
@@ -56,15 +58,28 @@ Error busy(const std::string& directory, const LockHolder& holder) {
                   directory, holder.pid, fmt::gmtime(std::chrono::system_clock::to_time_t(seconds))));
 }
 
-constexpr Duration look_again = std::chrono::milliseconds(20);
+bool try_take(int descriptor) {
+  return flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+}
 
-// In looks instead of time, so that it ends under any clock.
-bool take(int descriptor, Duration patience) {
-  for (auto looks = patience / look_again; flock(descriptor, LOCK_EX | LOCK_NB) != 0; --looks) {
-    if (errno != EWOULDBLOCK || looks <= 0) return false;
-    std::this_thread::sleep_for(look_again);
+// Until somebody closes the file, as whoever has the lock does at the end. The system tells of it a little before the lock is free.
+bool take(int descriptor, const std::string& path, const Clock& clock, Duration patience) {
+  if (try_take(descriptor)) return true;
+  if (errno != EWOULDBLOCK || patience <= Duration::zero()) return false;
+  const int closed = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  if (closed >= 0) static_cast<void>(inotify_add_watch(closed, path.c_str(), IN_CLOSE_WRITE));
+  const MonotonicTime end = clock.monotonic_now() + patience;
+  bool taken = try_take(descriptor);
+  while (!taken && clock.monotonic_now() < end) {
+    pollfd event{closed, POLLIN, 0};
+    static_cast<void>(poll(&event, 1, look_again_ms));
+    std::array<char, 4096> events;
+    static_cast<void>(read(closed, events.data(), events.size()));
+    taken = try_take(descriptor);
   }
-  return true;
+  if (closed >= 0) close(closed);
+  if (!taken) errno = EWOULDBLOCK;
+  return taken;
 }
 
 }  // namespace
@@ -77,7 +92,7 @@ Expected<DirectoryLock> DirectoryLock::acquire(const std::string& directory, con
   DirectoryLock held(descriptor);
   // flock, not fcntl: it belongs to the open file, so closing another descriptor of the same file does not
   // drop it.
-  if (!take(descriptor, patience)) {
+  if (!take(descriptor, path, clock, patience)) {
     if (errno == EWOULDBLOCK) return busy(directory, read_holder(descriptor));
     return make_error(ErrorCode::Unsupported,
                       fmt::format("can't lock {} ({}): put the data directory on a local disk", path,

@@ -15,7 +15,7 @@ namespace neuroshard::platform {
 // (close-on-exec).
 class DirectoryLock {
  public:
-  // Waits at most for `patience` while another process has it. `directory` must exist.
+  // Waits at most for `patience`, by a clock that runs, while another process has it. `directory` must exist.
   // Busy: another process has it (the message names its pid and start time). NotFound, Denied, Io: the file
   // can't be opened. Unsupported: this file system has no locks.
   static Expected<DirectoryLock> acquire(const std::string& directory, const Clock& clock,

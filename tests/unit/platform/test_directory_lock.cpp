@@ -91,10 +91,7 @@ void TestDirectoryLock::a_lock_of_a_moment_is_waited_for() {
   auto held = DirectoryLock::acquire(path, clock);
   QVERIFY(held.ok());
   QCOMPARE(DirectoryLock::acquire(path, clock, std::chrono::milliseconds(100)).error().code, ErrorCode::Busy);
-  std::thread other([lock = std::move(*held)]() mutable {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    const DirectoryLock end = std::move(lock);
-  });
+  std::thread other([lock = std::move(*held)]() mutable { const DirectoryLock end = std::move(lock); });
   const auto waited = DirectoryLock::acquire(path, clock, std::chrono::minutes(1));
   other.join();
   QVERIFY2(waited.ok(), waited.ok() ? "" : waited.error().message.c_str());
