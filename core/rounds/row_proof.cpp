@@ -93,7 +93,7 @@ bool leads_to(const Hash256& root, const Proven<Bytes>& part, std::uint64_t inde
 template <class Value>
 std::vector<Value> values_in(ByteSpan bytes) {
   std::vector<Value> values(bytes.size() / sizeof(Value));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Value));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Value));
   return values;
 }
 template <class Value>
