@@ -23,8 +23,14 @@ auto local_fields(auto& memory) {
 }
 
 // Without a limit a node offers what its machine has free, which is a little different at each start.
-bool is_other_offer(std::uint32_t offered, std::uint32_t before) {
-  return 10ull * (std::max(offered, before) - std::min(offered, before)) > before;
+// By more than before / parts.
+bool differs(std::uint32_t value, std::uint32_t before, std::uint64_t parts) {
+  return parts * (std::max(value, before) - std::min(value, before)) > before;
+}
+
+// A tenth of the memory, or a quarter of the speed, which other programs on the computer change.
+bool is_other_offer(const Offer& offer, const MemberRecord& member) {
+  return differs(offer.memory_tiers, member.memory_tiers, 10) || differs(offer.speed, member.speed, 4);
 }
 
 }  // namespace
@@ -168,8 +174,9 @@ std::optional<OwnMembership::What> OwnMembership::change(const ChainTip& tip, co
   }
   if (needs_commitment(member, round))
     return Commit{chain_from(round + 1 + rounds_until_commitment_holds).commitment()};
-  const Offer offer{wishes_.memory_tiers};
-  const bool news = offer.memory_tiers != 0 && is_other_offer(offer.memory_tiers, member.memory_tiers);
+  // A node that has started again has not measured its speed yet.
+  const Offer offer{wishes_.memory_tiers, wishes_.speed != 0 ? wishes_.speed : member.speed};
+  const bool news = offer.memory_tiers != 0 && is_other_offer(offer, member);
   if (news && applies(tip, unsigned_at(reference_to(tip), offer))) return offer;
   return std::nullopt;
 }

@@ -83,13 +83,14 @@ void append(Bytes& bytes, const MemberRecord& member) {
   append_record(bytes, history_fields(member));
   append_record(bytes, commitment_fields(member.beacon));
   const bool moved = member.moved_height != 0, offers = member.offered_height != 0;
-  append_optional_flags(
-      bytes, {member.next_beacon.has_value(), !member.rows.is_all(), member.follows_plan, moved, offers});
+  append_optional_flags(bytes, {member.next_beacon.has_value(), !member.rows.is_all(), member.follows_plan,
+                                moved, offers, member.speed != 0});
   if (member.next_beacon) append_record(bytes, commitment_fields(*member.next_beacon));
   append_record(bytes, std::tie(member.revealed, member.revealed_round));
   append_rows(bytes, member.rows);
   if (moved) append_le(bytes, member.moved_height);
   if (offers) append_record(bytes, std::tie(member.memory_tiers, member.offered_height));
+  if (member.speed != 0) append_le(bytes, member.speed);
 }
 
 MemberRecord read_member(ByteReader& in) {
@@ -111,6 +112,7 @@ MemberRecord read_member(ByteReader& in) {
     in.read(std::tie(member.memory_tiers, member.offered_height));
     if (member.offered_height == 0) in.fail();
   }
+  if (flags.speed && (member.speed = in.number<std::uint32_t>()) == 0) in.fail();
   return member;
 }
 

@@ -78,6 +78,7 @@ struct MemberRecord {
   bool follows_plan = false;         // else its owner chose the rows
   std::uint64_t moved_height = 0;    // of the block in which it last gave up its rows for these; 0: never
   std::uint32_t memory_tiers = 0;    // that it offers: whole 500 MB
+  std::uint32_t speed = 0;           // that it says: millions of FLOP/s; 0: not said
   std::uint64_t offered_height = 0;  // of the block in which it last said so; 0: never
   // A node of a voter has a share of the wallet's units after its first contribution, a founder's at once.
   bool can_share() const { return contributions > 0 || registered_height == 0; }

@@ -8,7 +8,18 @@ namespace neuroshard::chain {
 namespace {
 
 // The numbers of the kinds are the alternatives' positions, from 1.
-enum class Kind : std::uint8_t { Register = 1, Vouch, Away, Back, Leave, Commit, Revoke, Move, Offer };
+enum class Kind : std::uint8_t {
+  Register = 1,
+  Vouch,
+  Away,
+  Back,
+  Leave,
+  Commit,
+  Revoke,
+  Move,
+  Offer,
+  OfferWithSpeed
+};
 
 auto voucher_fields(auto& voucher) {
   return std::tie(voucher.issuer, voucher.key, voucher.serial, voucher.expires_ms, voucher.signature);
@@ -55,6 +66,7 @@ void write(Bytes& bytes, const Move& what) {
 }
 void write(Bytes& bytes, const Offer& what) {
   append_le(bytes, what.memory_tiers);
+  if (what.speed != 0) append_le(bytes, what.speed);
 }
 
 Register read_register(ByteReader& in, const crypto::PublicKey& node) {
@@ -69,14 +81,14 @@ Register read_register(ByteReader& in, const crypto::PublicKey& node) {
     what.voucher_signature = in.array<crypto::Signature>();
   }
   if (flags.rows) what.rows = read_rows(in);
-  if (flags.moved || flags.offers) in.fail();
+  if (flags.moved || flags.offers || flags.speed) in.fail();
   what.follows_plan = flags.follows_plan;
   return what;
 }
 
 Move read_move(ByteReader& in) {
   const OptionalFlags flags = read_optional_flags(in);
-  if (flags.optional || !flags.rows || flags.moved || flags.offers) in.fail();
+  if (flags.optional || !flags.rows || flags.moved || flags.offers || flags.speed) in.fail();
   return {read_rows(in), flags.follows_plan};
 }
 
@@ -86,11 +98,25 @@ Vouch read_vouch(ByteReader& in) {
   return what;
 }
 
+// An offer without a speed has the bytes that it had before there were speeds.
+Kind kind_of(const Statement& statement) {
+  const Offer* const offer = std::get_if<Offer>(&statement.what);
+  if (offer != nullptr && offer->speed != 0) return Kind::OfferWithSpeed;
+  return static_cast<Kind>(statement.what.index() + 1);
+}
+
+Offer read_offer_with_speed(ByteReader& in) {
+  Offer what;
+  in.read(std::tie(what.memory_tiers, what.speed));
+  if (what.speed == 0) in.fail();
+  return what;
+}
+
 Bytes signed_part(const Statement& statement) {
   Bytes bytes;
   append_array(bytes, statement.node);
   append_record(bytes, reference_fields(statement.reference));
-  bytes.push_back(static_cast<std::uint8_t>(statement.what.index() + 1));
+  bytes.push_back(static_cast<std::uint8_t>(kind_of(statement)));
   std::visit([&bytes](const auto& what) { write(bytes, what); }, statement.what);
   return bytes;
 }
@@ -199,6 +225,7 @@ Expected<Statement> decode_statement(ByteSpan bytes) {
     case Kind::Revoke: statement.what = Revoke{in.array<crypto::PublicKey>()}; break;
     case Kind::Move: statement.what = read_move(in); break;
     case Kind::Offer: statement.what = Offer{in.number<std::uint32_t>()}; break;
+    case Kind::OfferWithSpeed: statement.what = read_offer_with_speed(in); break;
     default: in.fail();
   }
   statement.signature = in.array<crypto::Signature>();

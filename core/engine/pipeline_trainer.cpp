@@ -54,6 +54,8 @@ std::optional<PipelineTrainer::Idle> PipelineTrainer::idle() const {
 void PipelineTrainer::attach(Model model) {
   NS_CHECK(!model_);
   model_.emplace(std::move(model));
+  computed_ = {};
+  speed_.clear();
   PipelinePart part;
   pipeline::StageLane::Events events;
   events.before_step = model_->before_step;
@@ -169,7 +171,9 @@ Expected<train::InnerStep> PipelineTrainer::step(const CancelToken& cancel) {
     if (!jobs->run_one(look_at_token)) continue;
     worked = clock_.monotonic_now();
     computed += worked - before;
+    computed_ += worked - before;
   }
+  speed_.add(stepped_->tokens, std::exchange(computed_, Duration{}));
   stepped_->seconds_forward_backward = to_seconds(computed);
   stepped_->seconds_held = to_seconds(clock_.monotonic_now() - began - computed);
   return *std::exchange(stepped_, std::nullopt);

@@ -21,6 +21,7 @@
 #include "core/engine/anchor_stage.h"
 #include "core/engine/job_queue.h"
 #include "core/engine/pipeline_texts.h"
+#include "core/engine/stage_speed.h"
 #include "core/pipeline/driver.h"
 #include "core/pipeline/stage_lane.h"
 #include "core/pipeline/text_lane.h"
@@ -66,6 +67,8 @@ class PipelineTrainer final {
     Duration texts{};  // it computes them also while it rests for its rounds
   };
   std::optional<Idle> idle() const;
+  // Of the present part while it computes; nothing: not known yet.  Threads: any.
+  std::optional<double> tokens_per_second() const { return speed_.tokens_per_second(); }
   // Of this node.
   PipelineTexts& texts() { return generated_; }
 
@@ -113,7 +116,9 @@ class PipelineTrainer final {
   // Compute thread.
   std::optional<Model> model_;
   std::optional<train::InnerStep> stepped_;
+  Duration computed_{};  // for the step that comes, over several calls of step()
 
+  StageSpeed speed_;
   PipelineTexts generated_;
 };
 

@@ -212,9 +212,9 @@ struct HopView {
 // Why the network would have a node hold another part of the model.
 enum class PartReason : std::uint8_t {
   None,
-  NoHolder,    // nobody holds that part
-  OneWallet,   // one owner's nodes hold it
-  FewHolders,  // other parts have more holders
+  NoHolder,   // nobody holds that part
+  OneWallet,  // one owner's nodes hold it
+  SlowPart,   // another part is faster
 };
 
 // Of a network whose members hold parts of the model: this node's part, and the pipeline that passes through it.

@@ -40,12 +40,27 @@ Unit layer_unit(const compute::ModelShape& shape, std::uint32_t layer) {
   const std::uint64_t expert = slot_parameter_count(shape, {SlotKind::Expert, layer, 0});
   Unit unit;
   unit.name = to_string(compute::SlotId{SlotKind::Layer, layer, 0});
-  unit.work = flop_per_parameter * static_cast<double>(own + shape.experts_per_token * expert);
+  unit.work = layer_work(shape);
   unit.transfer_bytes = transfer_bytes_per_parameter * (own + shape.experts * expert);
   return unit;
 }
 
 }  // namespace
+
+// A row of the embedding is copied, and its gradient added.
+double embedding_work(const compute::ModelShape& shape) {
+  return 2.0 * shape.hidden;
+}
+
+double layer_work(const compute::ModelShape& shape) {
+  const std::uint64_t own = slot_parameter_count(shape, {SlotKind::Layer, 0, 0});
+  const std::uint64_t expert = slot_parameter_count(shape, {SlotKind::Expert, 0, 0});
+  return flop_per_parameter * static_cast<double>(own + shape.experts_per_token * expert);
+}
+
+double head_work(const compute::ModelShape& shape) {
+  return flop_per_parameter * static_cast<double>(slot_parameter_count(shape, {SlotKind::Head, 0, 0}));
+}
 
 Expected<Chain> Chain::of_shape(const GrowthRules& rules, const compute::ModelShape& shape,
                                 double boundary_bytes) {
@@ -57,13 +72,11 @@ Expected<Chain> Chain::of_shape(const GrowthRules& rules, const compute::ModelSh
   chain.boundary_bytes_ = boundary_bytes;
   const std::uint64_t embed = slot_parameter_count(shape, {SlotKind::Embed, 0, 0});
   const std::uint64_t head = slot_parameter_count(shape, {SlotKind::Head, 0, 0});
-  // A row of the embedding is copied, and its gradient added.
-  chain.units_.push_back({to_string(compute::SlotId{SlotKind::Embed, 0, 0}), 2.0 * shape.hidden,
+  chain.units_.push_back({to_string(compute::SlotId{SlotKind::Embed, 0, 0}), embedding_work(shape),
                           transfer_bytes_per_parameter * embed});
   for (std::uint32_t layer = 0; layer < shape.layers; ++layer)
     chain.units_.push_back(layer_unit(shape, layer));
-  chain.units_.push_back({to_string(compute::SlotId{SlotKind::Head, 0, 0}),
-                          flop_per_parameter * static_cast<double>(head),
+  chain.units_.push_back({to_string(compute::SlotId{SlotKind::Head, 0, 0}), head_work(shape),
                           transfer_bytes_per_parameter * head});
   const std::uint32_t size = chain.size();
   chain.memory_.resize(std::size_t{size} * (size + 1));

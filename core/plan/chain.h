@@ -23,6 +23,11 @@ struct UnitRange {
   friend bool operator==(UnitRange a, UnitRange b) { return a.first == b.first && a.end == b.end; }
 };
 
+// FLOP of one token, forward and backward.
+double embedding_work(const compute::ModelShape& shape);
+double layer_work(const compute::ModelShape& shape);
+double head_work(const compute::ModelShape& shape);
+
 struct Unit {
   std::string name;                  // "embed", "layer 3", "head"
   double work = 0;                   // FLOP per token, forward and backward, > 0

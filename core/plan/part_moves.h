@@ -2,7 +2,7 @@
 // some parts have too few holders (docs/protocol/placement.md, "Parts").
 //
 // The pipeline is as fast as its slowest part, and every text passes all of them. So a plan first gives each part a holder,
-// then holders of two wallets, then as many nodes as the others have. A move costs a node a transfer and some rounds, so
+// then holders of two wallets, then as much speed as the others have. A move costs a node a transfer and some rounds, so
 // nodes move only where that makes a difference.
 //
 // Pure: nodes with the same facts find the same moves. Cost: nodes times moves. Threads: any.
@@ -26,13 +26,14 @@ struct PartHolder {
   std::uint32_t wallet = 0;
   std::uint32_t part = 0;  // less than the number of parts
   HolderState state = HolderState::Active;
-  bool movable = true;  // false: its owner chose the part
+  bool movable = true;      // false: its owner chose the part
+  std::uint32_t speed = 0;  // that it says, of its training: FLOP/s in any unit; 0: nothing yet
 };
 
 enum class MoveReason : std::uint8_t {
-  NoHolder,    // the part has none, and nobody can train; its first weights follow from the network's id
-  OneWallet,   // all its holders have one owner
-  FewHolders,  // the other parts have more
+  NoHolder,   // the part has none, and nobody can train; its first weights follow from the network's id
+  OneWallet,  // all its holders have one owner
+  SlowPart,   // another part is faster
 };
 
 struct PartMove {
@@ -44,14 +45,20 @@ struct PartMove {
 
 inline constexpr std::size_t least_wallets = 2;  // that hold a part
 
-// can_get: by part, at least one: somebody has its weights, or they are the first ones. A part that was trained and has lost all
-// its holders waits for one of them. lot: draws among equals, the same for all nodes.
-std::vector<PartMove> plan_part_moves(const std::vector<bool>& can_get,
+struct ModelPart {
+  // Somebody has its weights, or they are the first ones. A part that was trained and has lost all its holders waits for one of
+  // them.
+  bool can_get = true;
+  double work = 1;  // of a token, in any unit, > 0
+};
+
+// parts: at least one. lot: draws among equals, the same for all nodes.
+std::vector<PartMove> plan_part_moves(const std::vector<ModelPart>& parts,
                                       const std::vector<PartHolder>& holders, const Hash256& lot);
 
-// For a node that is not among the holders. can_hold: by part, that it can get and has the memory for. Where that is none: a part
-// that follows from its id.
-std::uint32_t choose_part(const std::vector<bool>& can_hold, const std::vector<PartHolder>& holders,
+// For a node that is not among the holders. can_get of a part: and this node has the memory for it. Where that is none: a part that
+// follows from its id.
+std::uint32_t choose_part(const std::vector<ModelPart>& parts, const std::vector<PartHolder>& holders,
                           const Hash256& node);
 
 }  // namespace neuroshard::plan

@@ -451,7 +451,10 @@ void ChainRounds::refresh() {
   const double whole = to_seconds(training.rested + training.trained);
   view.waiting_share = whole > 0 ? view.waiting_seconds / whole : 0;
   view.trouble = trouble_;
-  if (pipeline_) view.part = pipeline_->view();
+  if (pipeline_) {
+    view.part = pipeline_->view();
+    part_.measured(pipeline_->speed());
+  }
   RoundsSeen seen;
   if (node_) {
     const ChainMoment now = moment(training);

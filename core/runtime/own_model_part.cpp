@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/plan/architecture.h"
+#include "core/plan/holder_speeds.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -14,7 +15,7 @@ node::PartReason reason_of(plan::MoveReason reason) {
   switch (reason) {
     case plan::MoveReason::NoHolder: return node::PartReason::NoHolder;
     case plan::MoveReason::OneWallet: return node::PartReason::OneWallet;
-    case plan::MoveReason::FewHolders: return node::PartReason::FewHolders;
+    case plan::MoveReason::SlowPart: return node::PartReason::SlowPart;
   }
   return node::PartReason::None;
 }
@@ -29,7 +30,11 @@ OwnModelPart::OwnModelPart(const config::DataDirectory& directory, storage::File
   auto part = config::own_part(directory, files);
   if (!part.ok() || !*part) return;  // what is wrong with the settings is said when the model is made
   first_ = *std::move(part);
-  if (first_->follows_plan) moves_.emplace(self, first_->count);
+  if (!first_->follows_plan) return;
+  std::vector<double> work;
+  for (const compute::StageRange& range : config::model_parts(network))
+    work.push_back(plan::range_work(config::model_shape(network), range));
+  moves_.emplace(self, std::move(work));
 }
 
 std::optional<std::uint32_t> OwnModelPart::part_of(const engine::RoundFacts& facts) const {
@@ -55,7 +60,7 @@ void OwnModelPart::follow_plan(const ChainMoment& now, chain::ChainNode& node, e
                                node::PartView* view) {
   if (view != nullptr) view->follows_plan = follows_plan();
   if (!now.registry) return;
-  node.want({wanted_rows(now, trainer, view), offered_tiers()});
+  node.want({wanted_rows(now, trainer, view), offered_tiers(), speed_});
 }
 
 std::optional<chain::RowSet> OwnModelPart::wanted_rows(const ChainMoment& now, engine::RoundTrainer& trainer,

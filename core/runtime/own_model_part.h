@@ -32,6 +32,8 @@ class OwnModelPart {
   void take(const engine::RoundFacts& facts);
   // The user's limit from now on; 0: none. The node offers no more than that, although the node has it until it starts again.
   void limit_memory(std::uint64_t bytes) { user_limit_ = bytes; }
+  // speed: of this node's training, millions of FLOP/s; 0: not known yet.
+  void measured(std::uint32_t speed) { speed_ = speed; }
   // Tells the chain's node and the training what the network wants, the network what the node offers, and people both.
   void follow_plan(const ChainMoment& now, chain::ChainNode& node, engine::RoundTrainer& trainer,
                    node::PartView* view);
@@ -47,6 +49,7 @@ class OwnModelPart {
   std::vector<bool> fitting_;  // by part: the memory plan has room for it
   std::uint32_t offered_tiers() const;
   std::uint64_t memory_limit_ = 0, user_limit_ = 0;  // bytes
+  std::uint32_t speed_ = 0;
   std::optional<std::uint32_t> next_needs_;  // tiers that the next larger model needs of each, by the profile
   bool next_fits_ = true;
 };

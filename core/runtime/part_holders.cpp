@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/plan/holder_speeds.h"
 #include "core/runtime/standing.h"
 
 namespace neuroshard::runtime {
@@ -35,18 +36,46 @@ std::size_t PartHolders::fewest(const chain::Registry& registry) const {
   return fewest;
 }
 
+std::vector<std::vector<double>> PartHolders::speeds(const chain::Registry& registry) const {
+  std::vector<std::uint32_t> part_of, said;
+  for (const std::uint32_t position : registry.active()) {
+    const chain::MemberRecord& member = registry.members()[position];
+    if (!is_trusted(registry, member)) continue;
+    for (std::uint32_t part = 0; part < parts_.size(); ++part) {
+      if (!member.rows.has(part)) continue;
+      part_of.push_back(part);
+      said.push_back(member.speed);
+    }
+  }
+  const std::vector<double> counted = plan::counted_speeds(said);
+  std::vector<std::vector<double>> by_part(parts_.size());
+  for (std::size_t i = 0; i < counted.size(); ++i) by_part[part_of[i]].push_back(counted[i]);
+  return by_part;
+}
+
 Expected<std::vector<pipeline::RouteHop>> PartHolders::choose(const chain::Registry& registry) const {
   const std::vector<net::NodeId> beside = of_part(registry, own_);
   const auto place =
       static_cast<std::size_t>(std::find(beside.begin(), beside.end(), self_) - beside.begin());
+  const double here_on_line =
+      (static_cast<double>(place) + 0.5) / static_cast<double>(std::max<std::size_t>(1, beside.size()));
+  const auto speeds_of = speeds(registry);
+  std::size_t drivers = 0;
+  for (const auto& of_part : speeds_of) drivers += of_part.size();
   std::vector<pipeline::RouteHop> hops;
   for (std::uint32_t part = 0; part < parts_.size(); ++part) {
     const std::vector<net::NodeId> holders = of_part(registry, part);
     if (holders.empty())
       return make_error(ErrorCode::Unavailable, fmt::format("no member holds part {} of the model: {}",
                                                             part + 1, to_text(parts_[part])));
-    const bool here = part == own_ && place < beside.size();
-    hops.push_back({here ? self_ : holders[(place + registry.round()) % holders.size()], parts_[part]});
+    if (part == own_ && place < beside.size()) {
+      hops.push_back({self_, parts_[part]});
+      continue;
+    }
+    const std::size_t count = holders.size();
+    const double moved = static_cast<double>(registry.round() % count) / static_cast<double>(count);
+    const std::vector<double> shares = plan::shares_of_others(speeds_of[part], drivers);
+    hops.push_back({holders[plan::holder_at(shares, here_on_line + moved)], parts_[part]});
   }
   return hops;
 }

@@ -34,13 +34,17 @@ class PartHolders {
   std::vector<net::NodeId> of_part(const chain::Registry& registry, std::uint32_t part) const;
   std::vector<net::NodeId> of_range(const compute::StageRange& range) const;  // now
   std::size_t fewest(const chain::Registry& registry) const;                  // of a part
-  // A holder for each part. Of its own part this node, of the others the holder with this node's place among the holders of
-  // its own part, so that drivers spread evenly; with each round the next one follows. Unavailable: a part has no holder.
+  // A holder for each part. Of its own part this node. Of the others a holder that follows from this node's place among the holders
+  // of its own part, so that the drivers spread by the holders' speeds (plan/holder_speeds.h); with each round all places move
+  // on. Unavailable: a part has no holder.
   Expected<std::vector<pipeline::RouteHop>> choose(const chain::Registry& registry) const;
   // Denied: the node's wallet neither votes nor is vouched for.
   Expected<void> admit(const net::NodeId& node) const;
 
  private:
+  // By part, ascending by number as of_part().
+  std::vector<std::vector<double>> speeds(const chain::Registry& registry) const;
+
   const std::vector<compute::StageRange> parts_;
   std::uint32_t own_;
   const net::NodeId self_;

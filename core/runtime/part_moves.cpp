@@ -25,7 +25,8 @@ std::vector<plan::PartHolder> PartMoves::holders(const Facts& facts) const {
   for (const chain::MemberRecord& member : facts.registry.members()) {
     const auto part = part_of(member, parts_);
     if (!part || !is_trusted(facts.registry, member)) continue;
-    plan::PartHolder holder{member.id, member.wallet, *part, plan::HolderState::Active, member.follows_plan};
+    plan::PartHolder holder{member.id,           member.wallet, *part, plan::HolderState::Active,
+                            member.follows_plan, member.speed};
     if (member.presence == chain::Presence::Dormant) {
       holder.state = member.is_moving() ? plan::HolderState::Arriving : plan::HolderState::Asleep;
       const Duration counts = member.is_moving() ? arrival_patience : sleep_counts;
@@ -37,22 +38,25 @@ std::vector<plan::PartHolder> PartMoves::holders(const Facts& facts) const {
   return holders;
 }
 
-// By part: an active member has it, or nobody has trained it yet.
-std::vector<bool> PartMoves::can_get(const Facts& facts) const {
-  std::vector<bool> can(parts_);
-  for (std::uint32_t part = 0; part < parts_ && part < facts.registry.rows().size(); ++part)
-    can[part] = facts.registry.rows()[part].changed_round == 0;
+// A node can get a part that an active member has, or that nobody has trained yet.
+std::vector<plan::ModelPart> PartMoves::parts(const Facts& facts) const {
+  std::vector<plan::ModelPart> parts;
+  for (std::uint32_t part = 0; part < parts_; ++part) {
+    const bool is_first =
+        part < facts.registry.rows().size() && facts.registry.rows()[part].changed_round == 0;
+    parts.push_back({is_first, work_[part]});
+  }
   for (const std::uint32_t position : facts.registry.active())
-    if (const auto part = part_of(facts.registry.members()[position], parts_)) can[*part] = true;
-  return can;
+    if (const auto part = part_of(facts.registry.members()[position], parts_)) parts[*part].can_get = true;
+  return parts;
 }
 
 // Once, so that nodes that join together do not follow each other around.
 PartMoves::Decision PartMoves::joining(const Facts& facts) {
-  std::vector<bool> can_hold = can_get(facts);
-  for (std::size_t part = 0; part < facts.fitting.size() && part < can_hold.size(); ++part)
-    can_hold[part] = can_hold[part] && facts.fitting[part];
-  if (!begins_with_) begins_with_ = plan::choose_part(can_hold, holders(facts), self_);
+  std::vector<plan::ModelPart> fitting = parts(facts);
+  for (std::size_t part = 0; part < facts.fitting.size() && part < fitting.size(); ++part)
+    fitting[part].can_get = fitting[part].can_get && facts.fitting[part];
+  if (!begins_with_) begins_with_ = plan::choose_part(fitting, holders(facts), self_);
   Decision decision;
   decision.wanted = begins_with_;
   if (*begins_with_ != facts.held) decision.model = begins_with_;
@@ -62,7 +66,7 @@ PartMoves::Decision PartMoves::joining(const Facts& facts) {
 const std::vector<plan::PartMove>& PartMoves::moves(const Facts& facts) {
   if (!found_ || found_->height != facts.registry.height() || facts.now - found_->at > plan_lasts)
     found_ = Found{facts.registry.height(), facts.now,
-                   plan::plan_part_moves(can_get(facts), holders(facts), facts.registry.beacon())};
+                   plan::plan_part_moves(parts(facts), holders(facts), facts.registry.beacon())};
   return found_->moves;
 }
 

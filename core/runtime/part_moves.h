@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -28,7 +29,9 @@ class PartMoves {
   // Before the next node in a move's order moves instead.
   static constexpr Duration turn = std::chrono::seconds(30);
 
-  PartMoves(const net::NodeId& self, std::uint32_t parts) : self_(self), parts_(parts) {}
+  // work: of each part, FLOP of a token.
+  PartMoves(const net::NodeId& self, std::vector<double> work)
+      : self_(self), parts_(static_cast<std::uint32_t>(work.size())), work_(std::move(work)) {}
 
   struct Facts {
     const chain::Registry& registry;   // of the newest block
@@ -53,12 +56,13 @@ class PartMoves {
     MonotonicTime since{};
   };
   std::vector<plan::PartHolder> holders(const Facts& facts) const;
-  std::vector<bool> can_get(const Facts& facts) const;
+  std::vector<plan::ModelPart> parts(const Facts& facts) const;
   const std::vector<plan::PartMove>& moves(const Facts& facts);
   Decision joining(const Facts& facts);
 
   const net::NodeId self_;
   const std::uint32_t parts_;
+  const std::vector<double> work_;
   // Of a block, and for a while: what counts as asleep or arriving changes with time.
   struct Found {
     std::uint64_t height = 0;

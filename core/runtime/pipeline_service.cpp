@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/crypto/hash.h"
+#include "core/plan/holder_speeds.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -231,6 +232,13 @@ std::vector<node::HopView> PipelineService::path() const {
     hop.between_ms = milliseconds(times[i]->between);
   }
   return path;
+}
+
+std::uint32_t PipelineService::speed() const {
+  const auto tokens = trainer_->tokens_per_second();
+  if (!tokens) return 0;
+  const double flops = *tokens * plan::range_work(shape_, holders_.range(holders_.own_part()));
+  return static_cast<std::uint32_t>(std::clamp(flops / 1e6, 1.0, 4e9));
 }
 
 node::PartView PipelineService::view() const {

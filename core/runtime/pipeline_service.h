@@ -51,6 +51,8 @@ class PipelineService final {
   void close();
 
   node::PartView view() const;
+  // Millions of FLOP/s while this node trains; 0: not known yet.
+  std::uint32_t speed() const;
   // Why no text of this node is trained on; empty: it is.
   const std::string& trouble() const { return trouble_; }
 

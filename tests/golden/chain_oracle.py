@@ -130,6 +130,10 @@ def offer():  # of 33 tiers
     return fill(60) + u64(8) + fill(61) + u8(9) + u32(33) + sign(62)
 
 
+def offer_with_speed():  # and of 1,500 million FLOP/s
+    return fill(60) + u64(8) + fill(61) + u8(10) + u32(33) + u32(1500) + sign(62)
+
+
 def evidence():  # two prepares of height 9, view 3, voter 4
     return (fill(63) + u8(1) + u8(1) + u64(9) + fill(64) + u32(3) + u32(4) + fill(65) + sign(66) + fill(67) + sign(68))
 
@@ -197,7 +201,7 @@ def values():
         "contributions_root": contributions_root(MEMBERS),
         "vector_content": vector_content(*VECTORS[0][1:]), "vector_content_of_none": vector_content(*VECTORS[2][1:]),
         "vector_content_withheld": vector_content(*VECTORS[2][1:], withheld_list(WITHHELD[5])), "close_withheld": close_section() + withheld(),
-        "statement": sha(statement()), "revocation": sha(revocation()), "move": sha(move()), "offer": sha(offer()), "evidence": sha(evidence()),
+        "statement": sha(statement()), "revocation": sha(revocation()), "move": sha(move()), "offer": sha(offer()), "offer_with_speed": sha(offer_with_speed()), "evidence": sha(evidence()),
         "false_result": false_result(), "row_contributors": sha(b"neuroshard/chain/row-contributors/1", fill(86), fill(87), fill(88), fill(89)),
         "attestation": attestation(), "results_root": merkle(row_results()), "row_set": row_set([0, 9, 23, 64]),
         "beacon_tip": chain[1000], "beacon_first": chain[999], "beacon_middle": chain[1000 - 1 - (500 - 4)],

@@ -91,8 +91,8 @@ QStringList RoundsWords::placement(const node::PartView& part) {
     case node::PartReason::OneWallet:
       text << tr("It moves to part %1, which only one owner's nodes hold.").arg(part.moves_to);
       break;
-    case node::PartReason::FewHolders:
-      text << tr("It moves to part %1, which has fewer nodes than the others.").arg(part.moves_to);
+    case node::PartReason::SlowPart:
+      text << tr("It moves to part %1, which is slower than the others.").arg(part.moves_to);
       break;
   }
   return text;

@@ -36,8 +36,10 @@ const char* kind_of(const chain::Statement& statement) {
 
 Json statement_json(const chain::Statement& statement) {
   Json json{{"kind", kind_of(statement)}, {"node", node_of(statement.node)}};
-  if (const auto* offer = std::get_if<chain::Offer>(&statement.what))
+  if (const auto* offer = std::get_if<chain::Offer>(&statement.what)) {
     json["memory_tiers"] = offer->memory_tiers;
+    if (offer->speed != 0) json["million_flops"] = offer->speed;
+  }
   const auto* move = std::get_if<chain::Move>(&statement.what);
   if (move == nullptr) return json;
   json["rows"] = Json::array();

@@ -118,7 +118,7 @@ const char* part_reason(node::PartReason reason) {
     case node::PartReason::None: return "";
     case node::PartReason::NoHolder: return "nobody holds it";
     case node::PartReason::OneWallet: return "one owner's nodes hold it";
-    case node::PartReason::FewHolders: return "other parts have more holders";
+    case node::PartReason::SlowPart: return "another part is faster";
   }
   return "";
 }

@@ -27,6 +27,7 @@ void change(MemberRecord& member, const Commit& what, std::uint64_t /*height*/) 
 }
 void change(MemberRecord& member, const Offer& what, std::uint64_t height) {
   member.memory_tiers = what.memory_tiers;
+  member.speed = what.speed;
   member.offered_height = height;
 }
 

@@ -60,14 +60,15 @@ std::vector<RowRound> read_withheld(ByteReader& in) {
 void append_optional_flags(Bytes& bytes, const OptionalFlags& flags) {
   bytes.push_back(static_cast<std::uint8_t>((flags.optional ? 1 : 0) | (flags.rows ? 2 : 0) |
                                             (flags.follows_plan ? 4 : 0) | (flags.moved ? 8 : 0) |
-                                            (flags.offers ? 16 : 0)));
+                                            (flags.offers ? 16 : 0) | (flags.speed ? 32 : 0)));
 }
 
 OptionalFlags read_optional_flags(ByteReader& in) {
   const auto flags = in.number<std::uint8_t>();
-  const OptionalFlags read{(flags & 1u) != 0, (flags & 2u) != 0, (flags & 4u) != 0, (flags & 8u) != 0,
-                           (flags & 16u) != 0};
-  if (flags > 31 || (!read.rows && (read.follows_plan || read.moved))) in.fail();
+  const OptionalFlags read{(flags & 1u) != 0, (flags & 2u) != 0,  (flags & 4u) != 0,
+                           (flags & 8u) != 0, (flags & 16u) != 0, (flags & 32u) != 0};
+  if (flags > 63 || (!read.rows && (read.follows_plan || read.moved)) || (read.speed && !read.offers))
+    in.fail();
   return read;
 }
 

@@ -43,9 +43,9 @@ std::vector<std::uint32_t> read_numbers(ByteReader& in, std::size_t most);
 
 // A byte before a record's optional parts: bit 0, its own part follows; bit 1, then a set of rows, without which
 // the record is of all rows; bit 2, the member follows the plan with these rows; bit 3, it has moved; bit 4, it
-// offers memory.
+// offers memory; bit 5, and says its speed.
 struct OptionalFlags {
-  bool optional = false, rows = false, follows_plan = false, moved = false, offers = false;
+  bool optional = false, rows = false, follows_plan = false, moved = false, offers = false, speed = false;
 };
 void append_optional_flags(Bytes& bytes, const OptionalFlags& flags);
 OptionalFlags read_optional_flags(ByteReader& in);

@@ -143,10 +143,11 @@ Expected<void> check(const StatementContext& context, const Registry& /*now*/, c
                      const MemberRecord* member, const Offer& what) {
   if (member == nullptr) return denied("the node is not a member");
   if (what.memory_tiers > most_memory_tiers) return denied("the member offers more memory than nodes have");
-  if (what.memory_tiers == member->memory_tiers) return denied("the member offers this memory already");
+  if (what.memory_tiers == member->memory_tiers && what.speed == member->speed)
+    return denied("the member offers this already");
   if (member->offered_height != 0 &&
       context.before.height() + 1 < member->offered_height + offer_pause_blocks)
-    return denied("the member's offer of memory changed a few blocks ago");
+    return denied("the member's offer changed a few blocks ago");
   return {};
 }
 

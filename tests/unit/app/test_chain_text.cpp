@@ -88,9 +88,11 @@ void TestChainText::statements_are_named_by_kind() {
   const auto json = block_json(block);
   std::string kinds;
   for (const auto& one : json["statements"]) kinds += one["kind"].get<std::string>() + " ";
-  QCOMPARE(kinds, std::string("register register vouch away back leave commit revoke move offer "));
+  QCOMPARE(kinds, std::string("register register vouch away back leave commit revoke move offer offer "));
   QVERIFY(json["statements"][8]["rows"] == nlohmann::ordered_json({0, 9}));
   QCOMPARE(json["statements"][9]["memory_tiers"].get<int>(), 33);
+  QVERIFY(!json["statements"][9].contains("million_flops"));
+  QCOMPARE(json["statements"][10]["million_flops"].get<int>(), 1500);
   QVERIFY(json["silent"] == nlohmann::ordered_json({4}));
   const std::string text = joined(block_lines(block));
   for (const char* part : {"(members)", "silent    member 4", "  register  ", "  leave     "})

@@ -129,7 +129,8 @@ inline std::vector<Statement> statements_of_each_kind() {
           statement(7, Commit{commitment()}),
           revocation(8),
           statement(9, Move{RowSet::of({0, 9}), true}),
-          statement(10, Offer{33})};
+          statement(10, Offer{33}),
+          statement(11, Offer{33, 1500})};
 }
 
 inline Contribution contribution(std::uint8_t node, std::uint64_t tokens = 900) {

@@ -70,6 +70,9 @@ Statement move() {
 Statement offer() {
   return {filled(60), {8, filled(61)}, Offer{33}, signed_with(62)};
 }
+Statement offer_with_speed() {
+  return {filled(60), {8, filled(61)}, Offer{33, 1500}, signed_with(62)};
+}
 
 Evidence evidence() {
   const Vote first{VoteStep::Prepare, 9, filled(64), 3, filled(65)},
@@ -148,6 +151,7 @@ void TestChainGolden::statements_and_evidence() {
   compare("revocation", crypto::sha256(encode_statement(revocation())));
   compare("move", crypto::sha256(encode_statement(move())));
   compare("offer", crypto::sha256(encode_statement(offer())));
+  compare("offer_with_speed", crypto::sha256(encode_statement(offer_with_speed())));
   compare("evidence", crypto::sha256(encode_evidence(evidence())));
 }
 

@@ -133,6 +133,27 @@ class TestMembership : public QObject {
     QVERIFY(said<Offer>(third) != nullptr && said<Offer>(third)->memory_tiers == 16);
   }
 
+  void a_member_says_how_fast_it_is() {
+    Joining j;
+    OwnMembership member = j.of(j.founders[0], 0, false);
+    QVERIFY(j.take(member.missing(j.tip())));  // its beacon chain
+    member.want({{}, 12, 1000});
+    const auto first = member.missing(j.tip());
+    QVERIFY(said<Offer>(first) != nullptr && *said<Offer>(first) == (Offer{12, 1000}) && j.take(first));
+    for (std::uint64_t block = 0; block < offer_pause_blocks; ++block)
+      QVERIFY(j.chain.join(j.chain.add_node()));
+    member.want({{}, 12, 1250});
+    QVERIFY(!member.missing(j.tip()));  // within a quarter
+    member.want({{}, 12, 0});
+    QVERIFY(!member.missing(j.tip()));  // not measured since it started
+    member.want({{}, 16, 0});
+    const auto more_memory = member.missing(j.tip());
+    QVERIFY(said<Offer>(more_memory) != nullptr && *said<Offer>(more_memory) == (Offer{16, 1000}));
+    member.want({{}, 12, 1251});
+    const auto faster = member.missing(j.tip());
+    QVERIFY(said<Offer>(faster) != nullptr && *said<Offer>(faster) == (Offer{12, 1251}));
+  }
+
   // Others may count on it as a holder, or take it for a member that is slow.
   void a_candidate_says_that_it_goes_and_comes_back() {
     Joining j;

@@ -21,6 +21,8 @@ struct Three {
 
 }  // namespace
 
+Q_DECLARE_METATYPE(neuroshard::chain::Offer)
+
 class TestChainRegistryOffers : public QObject {
   Q_OBJECT
  private Q_SLOTS:
@@ -30,16 +32,27 @@ class TestChainRegistryOffers : public QObject {
     QCOMPARE(t.chain.member(t.nodes[0])->memory_tiers, 16u);
     QCOMPARE(t.chain.member(t.nodes[1])->memory_tiers, 0u);
     QVERIFY(t.chain.is_active(t.nodes[0]));
-    QCOMPARE(t.chain.refusal(t.nodes[0], Offer{16}), std::string("the member offers this memory already"));
+    QCOMPARE(t.chain.refusal(t.nodes[0], Offer{16}), std::string("the member offers this already"));
     const std::size_t stranger = t.chain.add_node();
     QCOMPARE(t.chain.refusal(stranger, Offer{16}), std::string("the node is not a member"));
-    QCOMPARE(t.chain.refusal(t.nodes[1], Offer{0}), std::string("the member offers this memory already"));
+    QCOMPARE(t.chain.refusal(t.nodes[1], Offer{0}), std::string("the member offers this already"));
     // All members' sum is a number of bytes.
     static_assert(std::uint64_t{most_memory_tiers} * 500'000'000 <=
                   std::numeric_limits<std::uint64_t>::max() / max_members);
     QCOMPARE(t.chain.refusal(t.nodes[1], Offer{most_memory_tiers + 1}),
              std::string("the member offers more memory than nodes have"));
     QCOMPARE(t.chain.refusal(t.nodes[1], Offer{most_memory_tiers}), std::string());
+  }
+
+  void a_speed_stands_beside_the_memory() {
+    Three t;
+    QVERIFY(t.chain.say(t.nodes[0], Offer{16, 1500}));
+    const MemberRecord* member = t.chain.member(t.nodes[0]);
+    QVERIFY(member->memory_tiers == 16 && member->speed == 1500);
+    QCOMPARE(t.chain.refusal(t.nodes[0], Offer{16, 1500}), std::string("the member offers this already"));
+    QVERIFY(t.chain.say(t.nodes[1], Offer{16, 1}));
+    QVERIFY(t.chain.say(t.nodes[2], Offer{16}));
+    QCOMPARE(t.chain.member(t.nodes[2])->speed, 0u);
   }
 
   // Else a member could fill the blocks with them.
@@ -51,7 +64,7 @@ class TestChainRegistryOffers : public QObject {
     std::size_t joined = 0;
     while (t.chain.registry().height() + 1 < at + offer_pause_blocks) {
       QCOMPARE(t.chain.refusal(t.nodes[0], Offer{8}),
-               std::string("the member's offer of memory changed a few blocks ago"));
+               std::string("the member's offer changed a few blocks ago"));
       QVERIFY(t.chain.join(t.chain.add_node()));
       ++joined;
     }
@@ -62,10 +75,18 @@ class TestChainRegistryOffers : public QObject {
     QVERIFY(!t.chain.refusal(ChainFixture::body_of({first})).empty());
   }
 
+  void it_is_in_the_root_and_in_the_file_data() {
+    QTest::addColumn<Offer>("first");
+    QTest::addColumn<Offer>("second");
+    QTest::newRow("memory") << Offer{3} << Offer{4};
+    QTest::newRow("speed") << Offer{3, 70'000} << Offer{3, 70'001};
+  }
   void it_is_in_the_root_and_in_the_file() {
+    QFETCH(Offer, first);
+    QFETCH(Offer, second);
     Three offers, other;
-    QVERIFY(offers.chain.say(offers.nodes[1], Offer{3}));
-    QVERIFY(other.chain.say(other.nodes[1], Offer{4}));
+    QVERIFY(offers.chain.say(offers.nodes[1], first));
+    QVERIFY(other.chain.say(other.nodes[1], second));
     QVERIFY(offers.chain.registry().root() != other.chain.registry().root());
     const Bytes bytes = offers.chain.registry().encode();
     const auto read = Registry::decode(bytes);

@@ -92,6 +92,24 @@ class TestPartHolders : public QObject {
       QVERIFY(nodes == all.ids({all.founders[2], all.founders[3], all.founders[4]}));
   }
 
+  // Five drivers. By their speeds the holders of the second part have 3.6, 0.7 and 0.7 of five sessions; one is their own.
+  void slow_holders_have_only_their_own_session() {
+    HoldersChain all;
+    QVERIFY(all.chain.say(all.founders[2], chain::Offer{8, 5000}));
+    for (const std::size_t slow : {all.founders[3], all.founders[4]})
+      QVERIFY(all.chain.say(slow, chain::Offer{8, 1000}));
+    for (int round = 0; round < 3; ++round) {
+      for (const std::size_t self : {all.founders[0], all.founders[1]}) {
+        const auto hops = all.holders(self, 0).choose(all.chain.registry());
+        QVERIFY(hops.ok() && hops->at(1).node == all.id(all.founders[2]));
+      }
+      // A slow one trains on its own text.
+      const auto own = all.holders(all.founders[3], 1).choose(all.chain.registry());
+      QVERIFY(own.ok() && own->at(1).node == all.id(all.founders[3]));
+      QVERIFY(all.chain.round({}));
+    }
+  }
+
   void a_part_without_a_holder_is_named() {
     HoldersChain all;
     const PartHolders holders{

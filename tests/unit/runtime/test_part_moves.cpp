@@ -62,7 +62,7 @@ class TestPartMoves : public QObject {
   void a_newcomer_begins_with_the_part_that_needs_it() {
     Plan plan(3, 4);
     const std::size_t newcomer = plan.chain.add_node();
-    PartMoves moves(plan.id(newcomer), 2);
+    PartMoves moves(plan.id(newcomer), {1, 1});
     auto decision = moves.decide(plan.facts(0));
     QVERIFY(decision.wanted == 1u && decision.model == 1u);
     // It keeps to that, whatever others do meanwhile.
@@ -72,7 +72,7 @@ class TestPartMoves : public QObject {
     QVERIFY(decision.wanted == 1u && !decision.model);
     // Without the memory for that part it takes the other.
     plan.fitting = {true, false};
-    PartMoves small(plan.id(newcomer), 2);
+    PartMoves small(plan.id(newcomer), {1, 1});
     decision = small.decide(plan.facts(0));
     QVERIFY(decision.wanted == 0u && !decision.model);
   }
@@ -80,7 +80,7 @@ class TestPartMoves : public QObject {
   void of_those_that_may_fill_a_hole_one_moves_and_then_the_next() {
     Plan plan(3, 3);
     std::vector<PartMoves> nodes;
-    for (const std::size_t founder : plan.founders) nodes.emplace_back(plan.id(founder), 2);
+    for (const std::size_t founder : plan.founders) nodes.emplace_back(plan.id(founder), std::vector<double>{1, 1});
     const std::vector<std::size_t> first = plan.movers(nodes, 0);
     QCOMPARE(first.size(), std::size_t{1});
     plan.now += PartMoves::turn;
@@ -91,7 +91,7 @@ class TestPartMoves : public QObject {
     QVERIFY(plan.chain.say(plan.founders[first[0]], chain::Move{row(1), true}));
     std::vector<PartMoves> others;
     for (std::size_t i = 0; i < plan.founders.size(); ++i)
-      if (i != first[0]) others.emplace_back(plan.id(plan.founders[i]), 2);
+      if (i != first[0]) others.emplace_back(plan.id(plan.founders[i]), std::vector<double>{1, 1});
     QVERIFY(plan.movers(others, 0).empty());
     plan.later = PartMoves::arrival_patience + std::chrono::seconds(1);
     plan.now += std::chrono::seconds(11);
@@ -102,7 +102,7 @@ class TestPartMoves : public QObject {
     Plan plan(3, 3);
     plan.fitting = {true, false};
     std::vector<PartMoves> nodes;
-    for (const std::size_t founder : plan.founders) nodes.emplace_back(plan.id(founder), 2);
+    for (const std::size_t founder : plan.founders) nodes.emplace_back(plan.id(founder), std::vector<double>{1, 1});
     plan.now += 10 * PartMoves::turn;
     QVERIFY(plan.movers(nodes, 0).empty());
   }
@@ -110,7 +110,7 @@ class TestPartMoves : public QObject {
   void work_of_the_round_is_finished_first() {
     Plan plan(3, 3);
     for (const std::size_t founder : plan.founders) {
-      PartMoves moves(plan.id(founder), 2);
+      PartMoves moves(plan.id(founder), {1, 1});
       auto facts = plan.facts(0);
       facts.contributed = true;
       const auto decision = moves.decide(facts);
@@ -121,7 +121,7 @@ class TestPartMoves : public QObject {
     QVERIFY(even.chain.say(even.founders[3], chain::Move{row(1), true}) &&
             even.chain.say(even.founders[3], chain::Back{}));
     for (std::size_t i = 0; i < 3; ++i) {
-      PartMoves moves(even.id(even.founders[i]), 2);
+      PartMoves moves(even.id(even.founders[i]), {1, 1});
       auto facts = even.facts(0);
       facts.trained = true;
       QVERIFY(!moves.decide(facts).wanted);
@@ -131,7 +131,7 @@ class TestPartMoves : public QObject {
   void its_model_follows_the_registry() {
     Plan plan(3, 3);
     QVERIFY(plan.chain.say(plan.founders[0], chain::Move{row(1), true}));
-    PartMoves moves(plan.id(plan.founders[0]), 2);
+    PartMoves moves(plan.id(plan.founders[0]), {1, 1});
     auto decision = moves.decide(plan.facts(0));
     QVERIFY(decision.model == 1u && !decision.wanted);
     decision = moves.decide(plan.facts(1));
@@ -144,7 +144,7 @@ class TestPartMoves : public QObject {
     plan.chain.set_rows(stranger, row(1));
     QVERIFY(plan.chain.join(stranger));
     std::vector<PartMoves> nodes;
-    for (const std::size_t founder : plan.founders) nodes.emplace_back(plan.id(founder), 2);
+    for (const std::size_t founder : plan.founders) nodes.emplace_back(plan.id(founder), std::vector<double>{1, 1});
     QCOMPARE(plan.movers(nodes, 0).size(), std::size_t{1});
   }
 };
