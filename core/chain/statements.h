@@ -92,7 +92,7 @@ struct Move {
   friend bool operator==(const Move&, const Move&) = default;
 };
 
-// What the node brings. It may change, so each of these stands for the one before.
+// The node's memory and speed. The newest offer counts.
 struct Offer {
   std::uint32_t memory_tiers = 0;  // that it may take for the network's model, program included: whole 500 MB
   std::uint32_t speed = 0;         // millions of FLOP/s of its training; 0: not said

@@ -18,7 +18,7 @@ import time
 from parts_run import NO_GROUPS, Holders, arguments, shares, text
 
 PARTS, HOLDERS, STEPS = 2, 2, 40
-EQUAL, SLOW, FAST = 0.2, 0.08, 0.32
+EQUAL, SLOW, FAST = 0.25, 0.1, 0.4
 UNEQUAL = [FAST, FAST, SLOW, SLOW]  # nodes 0 and 2 hold the first part
 WARM_ROUNDS = 6  # after three the network knows the length of a round; speeds are stated within some blocks
 

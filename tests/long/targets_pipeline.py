@@ -160,6 +160,21 @@ def parts_moves(run):
               not figures["differ"], f"{len(figures['moves'])} moves; last loss {figures.get('loss', 0):.3f}")
 
 
+@target("parts-speeds", "throughput of four nodes with two parts, of which two have four times the speed of the others, beside four equal ones with the same "
+        "cores together, in turn (20 minutes; SPEEDS_TURNS, SPEEDS_SECONDS; root)")
+def parts_speeds(run):
+    builds.packages("build", "test")
+    builds.build(run, "ci", targets=["neuroshardd", "compute_cpu", "neuroshard_network"])
+    turns, seconds = os.environ.get("SPEEDS_TURNS", "2"), os.environ.get("SPEEDS_SECONDS", "180")
+    part = run.part(f"speeds-{turns}-{seconds}", ["python3", "-B", BENCH / "parts_speeds.py", builds.BIN, "--turns", turns, "--seconds", seconds],
+                    reading.last_json, judge=outcome_of_parts)
+    run.figures = figures = part.figures
+    if "ratio" not in figures:
+        return
+    run.claim("Throughput of two parts with two nodes each, of which one has four times the share of a core, beside nodes with equal shares", "≥ 0.85 ×",
+              f"{figures['ratio']:.2f} ×, at least {figures['least']:.2f} ×", figures["ratio"] >= 0.85, f"{len(figures['turns'])} turns")
+
+
 def outcome_of_parts(status, output):
     if status not in (0, 1):
         return "skipped" if status == 77 else "failed"

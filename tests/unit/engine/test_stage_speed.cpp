@@ -1,4 +1,4 @@
-// The speed of a stage that it tells the others.
+// The speed of a stage, as its node states it.
 #include <QtTest>
 
 #include "core/engine/stage_speed.h"

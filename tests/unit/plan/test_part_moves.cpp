@@ -235,7 +235,8 @@ void TestPlanPartMoves::parts_with_little_work_need_less_speed() {
   const std::vector<ModelPart> unequal{{true, 3}, {true, 1}};
   QVERIFY(plan_part_moves(unequal, spread({6, 2}), id(77)).empty());
   const auto holders = spread({4, 4});
-  QCOMPARE(count(2, moved(holders, plan_part_moves(unequal, holders, id(77)))), (std::vector<std::size_t>{6, 2}));
+  QCOMPARE(count(2, moved(holders, plan_part_moves(unequal, holders, id(77)))),
+           (std::vector<std::size_t>{6, 2}));
   QCOMPARE(choose_part(unequal, spread({4, 2}), id(200)), 0u);
   QCOMPARE(choose_part(unequal, spread({7, 2}), id(200)), 1u);
 }

@@ -80,7 +80,8 @@ class TestPartMoves : public QObject {
   void of_those_that_may_fill_a_hole_one_moves_and_then_the_next() {
     Plan plan(3, 3);
     std::vector<PartMoves> nodes;
-    for (const std::size_t founder : plan.founders) nodes.emplace_back(plan.id(founder), std::vector<double>{1, 1});
+    for (const std::size_t founder : plan.founders)
+      nodes.emplace_back(plan.id(founder), std::vector<double>{1, 1});
     const std::vector<std::size_t> first = plan.movers(nodes, 0);
     QCOMPARE(first.size(), std::size_t{1});
     plan.now += PartMoves::turn;
@@ -102,7 +103,8 @@ class TestPartMoves : public QObject {
     Plan plan(3, 3);
     plan.fitting = {true, false};
     std::vector<PartMoves> nodes;
-    for (const std::size_t founder : plan.founders) nodes.emplace_back(plan.id(founder), std::vector<double>{1, 1});
+    for (const std::size_t founder : plan.founders)
+      nodes.emplace_back(plan.id(founder), std::vector<double>{1, 1});
     plan.now += 10 * PartMoves::turn;
     QVERIFY(plan.movers(nodes, 0).empty());
   }
@@ -144,7 +146,8 @@ class TestPartMoves : public QObject {
     plan.chain.set_rows(stranger, row(1));
     QVERIFY(plan.chain.join(stranger));
     std::vector<PartMoves> nodes;
-    for (const std::size_t founder : plan.founders) nodes.emplace_back(plan.id(founder), std::vector<double>{1, 1});
+    for (const std::size_t founder : plan.founders)
+      nodes.emplace_back(plan.id(founder), std::vector<double>{1, 1});
     QCOMPARE(plan.movers(nodes, 0).size(), std::size_t{1});
   }
 };
