@@ -197,6 +197,23 @@ class TestPipelineTrainer : public QObject {
     QVERIFY(bench.batches_read >= 41);
   }
 
+  void a_part_knows_its_speed_after_some_steps() {
+    Bench bench;
+    bench.attach();
+    std::vector<double> of_steps;
+    for (std::size_t i = 0; i < StageSpeed::least_steps; ++i) {
+      QVERIFY(!bench.trainer.tokens_per_second());
+      const train::InnerStep step = bench.step();
+      of_steps.push_back(static_cast<double>(step.tokens) / step.seconds_forward_backward);
+    }
+    const double speed = bench.trainer.tokens_per_second().value_or(0);
+    const auto [slowest, fastest] = std::minmax_element(of_steps.begin(), of_steps.end());
+    QVERIFY(speed > 0 && *slowest * 0.999 <= speed && speed <= *fastest * 1.001);
+    bench.trainer.detach();
+    bench.attach();
+    QVERIFY(!bench.trainer.tokens_per_second());  // of another part
+  }
+
   void jobs_wait_outside_of_a_step() {
     Bench bench;
     bench.attach();
