@@ -55,8 +55,8 @@ def judge_gain(run, figures):
 def judge_kills(run, figures, passed):
     phases, seconds = figures["phases"], sorted(one["since_kill"] for one in figures["changes"])
     came = [one for one in figures["changes"] if set(one["sizes"]) == {"1" if one["to"] == 4 else "0"}]
-    run.claim("Four nodes whose model grows and shrinks in turns, a random one killed in each change: changes after which all have the new size and train "
-              "together; corrupt states; rounds with different anchors", "all; 0; 0",
+    run.claim("Four nodes whose model grows and shrinks in turns, a random one killed in each change. Changes after which all train together with the new "
+              "size; corrupt states; rounds with different anchors", "all; 0; 0",
               f"{len(came)} of {len(figures['changes'])}; {sum(one['corruptions'] for one in figures['changes'])}; {figures['differ']} of {figures['anchors']}",
               passed,
               f"seed {figures['seed']}; killed {phases['before']} before the change, {phases['computes']} while they computed the weights, {phases['starts']} while "
