@@ -5,6 +5,7 @@ import sys
 
 import targets_attacks  # noqa: F401  (each registers its targets)
 import targets_checks  # noqa: F401
+import targets_growth  # noqa: F401
 import targets_http  # noqa: F401
 import targets_network  # noqa: F401
 import targets_packages  # noqa: F401

@@ -12,6 +12,7 @@ import unittest.mock
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "bench")]
 import builds  # noqa: E402
+import growth_kills  # noqa: E402
 import main  # noqa: E402
 import parts_failures  # noqa: E402
 import parts_newcomer  # noqa: E402
@@ -20,6 +21,7 @@ import same_results  # noqa: E402
 import target_build_times  # noqa: E402,F401
 import targets_attacks  # noqa: E402
 import targets_checks  # noqa: E402
+import targets_growth  # noqa: E402
 import targets_network  # noqa: E402
 import targets_packages  # noqa: E402
 import targets_pipeline  # noqa: E402
@@ -212,6 +214,24 @@ class LongChecks(unittest.TestCase):
         self.assertEqual([targets_pipeline.outcome_of_parts(status, output) for status, output in (
             (0, '{"ratio": 1}'), (1, '{"differ": 1}'), (1, '{"error": "x"}'), (1, "Traceback"), (77, ""), (-9, ""))],
             ["passed", "missed", "failed", "failed", "skipped", "failed"])
+
+    def test_growth_is_judged_by_its_losses(self):
+        for difference, verdict in ((-9e-4, "met"), (1e-3, "met"), (1.1e-3, "missed"), (-1.1e-3, "missed")):
+            run = self.new_run()
+            targets_growth.judge_loss(run, {"kind": "dense", "before": 2.0, "after": 2.0 + difference, "difference": difference})
+            self.assertEqual([c["verdict"] for c in run.claims], [verdict], difference)
+        for last, verdict in ((1.7, "met"), (1.8, "missed"), (1.9, "missed")):
+            run = self.new_run()
+            targets_growth.judge_gain(run, {"grown": {"points": [[10, 2.0], [20, last]]}, "kept": {"points": [[11, 2.1], [20, 1.8]]}})
+            self.assertEqual([c["verdict"] for c in run.claims], [verdict], last)
+
+    def test_what_a_killed_node_was_at_while_the_model_changed(self):
+        asked, anew, certified = growth_kills.ASKED + "larger model\n", "this node starts anew with it\n", "round 7 is certified with anchor 0a: 4 of 4\n"
+        self.assertEqual([growth_kills.phase(log) for log in (certified, certified + asked + certified, asked + certified + anew, asked + anew + certified)],
+                         ["before", "computes", "starts", "after"])
+        change = {"to": 4, "size": "0", "sizes": ["1"] * 4, "corruptions": 0}
+        self.assertEqual([growth_kills.good({**change, **more}) for more in ({}, {"size": "2"}, {"sizes": ["1", "0"]}, {"corruptions": 1})],
+                         [True, False, False, False])
 
     def test_rounds_in_which_a_newcomer_is_registered(self):
         def block(*statements, **more):
