@@ -93,7 +93,10 @@ Entry Catalogue::read_entry(const std::string& name) const {
   }
   for (const storage::DirectoryEntry& file : *files) {
     entry.bytes += file.size;
-    if (file.name == detail::pin_file) entry.pinned = true;
+    if (file.name == detail::pin_file) {
+      entry.pinned = true;
+      entry.pinned_by_program = file.size > 0;  // a person's pin is empty
+    }
     if (file.name == detail::verdict_file)
       entry.verdict = read_verdict(*env_, entry.path + "/" + detail::verdict_file);
   }
@@ -271,10 +274,12 @@ Expected<void> Catalogue::note_verdict(const std::string& name, const Verdict& v
                                     as_bytes(root.dump(2) + "\n"));
 }
 
-Expected<void> Catalogue::pin(const std::string& name) {
+Expected<void> Catalogue::pin(const std::string& name, PinnedBy by) {
   NS_ASSIGN_OR_RETURN(const Entry entry, existing(name));
-  if (entry.pinned) return {};
-  return storage::write_file_atomic(*env_, entry.path + "/" + detail::pin_file, {});
+  const bool by_program = by == PinnedBy::Program;
+  if (entry.pinned && (by_program || !entry.pinned_by_program)) return {};
+  const std::string_view content = by_program ? "by the program\n" : "";
+  return storage::write_file_atomic(*env_, entry.path + "/" + detail::pin_file, as_bytes(content));
 }
 
 Expected<void> Catalogue::unpin(const std::string& name) {
@@ -282,6 +287,14 @@ Expected<void> Catalogue::unpin(const std::string& name) {
   if (!entry.pinned) return {};
   NS_RETURN_IF_ERROR(env_->remove_file(entry.path + "/" + detail::pin_file));
   return env_->sync_directory(entry.path);
+}
+
+Expected<void> Catalogue::unpin_older(std::size_t kept) {
+  NS_ASSIGN_OR_RETURN(const std::vector<Entry> all, list());
+  std::size_t seen = 0;
+  for (const Entry& entry : all)
+    if (entry.pinned_by_program && ++seen > kept) NS_RETURN_IF_ERROR(unpin(entry.name));
+  return {};
 }
 
 Expected<void> Catalogue::remove(const std::string& name) {

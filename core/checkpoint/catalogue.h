@@ -27,8 +27,9 @@ struct Entry {
   std::string path;
   std::uint64_t bytes = 0;  // on the disk, damaged files included
   bool pinned = false;
-  bool chosen = false;  // by restore, and nothing was saved since
-  bool undo = false;    // a restore went away from it, and may be taken back
+  bool pinned_by_program = false;  // not by a person: the program may unpin it
+  bool chosen = false;             // by restore, and nothing was saved since
+  bool undo = false;               // a restore went away from it, and may be taken back
   std::string
       damage;  // what is wrong, for a person; empty: complete as far as names, sizes and signature tell
   Manifest manifest;               // empty when damaged
@@ -83,8 +84,12 @@ class Catalogue {
   // The result of verify(), stored beside the checkpoint's files.
   Expected<void> note_verdict(const std::string& name, const Verdict& verdict);
 
-  Expected<void> pin(const std::string& name);
+  // A person's pin stands; the program's becomes a person's.
+  enum class PinnedBy : std::uint8_t { Person, Program };
+  Expected<void> pin(const std::string& name, PinnedBy by = PinnedBy::Person);
   Expected<void> unpin(const std::string& name);
+  // Of the program's pins only those of the newest checkpoints stay, so many.
+  Expected<void> unpin_older(std::size_t kept);
   // Denied when pinned or chosen. Renamed away first, so a kill never leaves half a checkpoint under its
   // name.
   Expected<void> remove(const std::string& name);

@@ -17,6 +17,8 @@
 namespace neuroshard::engine::detail {
 namespace {
 
+constexpr std::size_t most_kept_before_changes = 2;  // models before changes of the network's size
+
 // One shard is fetched ahead at a time.
 constexpr std::size_t fetch_queue = 4;
 
@@ -280,9 +282,11 @@ bool ModelSetup::passes_over_checkpoint() {
   return other_part || other_size || other_tokenizer;
 }
 
-// The model before the change stays on the disk until somebody unpins it.
+// The model before the change stays on the disk until somebody unpins it, or the network has changed its size twice more.
 void ModelSetup::keep_before_change(checkpoint::Catalogue& catalogue, const checkpoint::Entry& entry) {
-  const Expected<void> pinned = entry.pinned ? Expected<void>() : catalogue.pin(entry.name);
+  const Expected<void> pinned = catalogue.pin(entry.name, checkpoint::Catalogue::PinnedBy::Program);
+  // One that can't be unpinned stays until the next change.
+  if (pinned.ok()) static_cast<void>(catalogue.unpin_older(most_kept_before_changes));
   alerts_.push_back(
       {LogLevel::Info, "checkpoint",
        fmt::format(

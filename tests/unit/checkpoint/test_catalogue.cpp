@@ -104,6 +104,22 @@ class TestCatalogue : public QObject {
     QCOMPARE(current(), b);
   }
 
+  void the_programs_pins_end_and_a_persons_stay() {
+    using By = checkpoint::Catalogue::PinnedBy;
+    std::vector<std::string> names;
+    for (int step = 1; step <= 5; ++step) names.push_back(save(10 * step));
+    QVERIFY(catalogue_.pin(names[0]).ok());
+    for (const std::string& name : names) QVERIFY(catalogue_.pin(name, By::Program).ok());
+    QVERIFY(!catalogue_.find(names[0])->pinned_by_program);  // the person's stands
+    QVERIFY(catalogue_.find(names[1])->pinned_by_program);
+    QVERIFY(catalogue_.pin(names[1]).ok());  // now it is a person's
+    QVERIFY(catalogue_.unpin_older(2).ok());
+    const bool pinned[] = {true, true, false, true, true};
+    for (std::size_t i = 0; i < names.size(); ++i) QCOMPARE(catalogue_.find(names[i])->pinned, pinned[i]);
+    QVERIFY(catalogue_.unpin(names[4]).ok());
+    QVERIFY(!catalogue_.find(names[4])->pinned);
+  }
+
   void pinned_and_chosen_ones_are_not_deleted() {
     const auto a = save(10), b = save(20);
     QVERIFY(catalogue_.pin(a).ok());
