@@ -1,16 +1,26 @@
 #include "core/chain/size_demand.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/chain/detail/shares.h"
 
 namespace neuroshard::chain {
 
+namespace {
+
+std::vector<Share> counted_shares(const Registry& registry, Counted counted) {
+  std::vector<Share> shares = counted == Counted::Active ? all_shares(registry) : seen_shares(registry);
+  return limited_shares(std::move(shares), registry, registry.beacon());
+}
+
+}  // namespace
+
 SizeOffers offers_for(const std::optional<SizeNeeds>& needs, const Registry& registry, Counted counted) {
   SizeOffers offers;
   offers.needs = needs;
-  std::vector<Share> shares = counted == Counted::Active ? all_shares(registry) : seen_shares(registry);
-  for (const Share& share : limited_shares(std::move(shares), registry, registry.beacon())) {
+  for (const Share& share : counted_shares(registry, counted)) {
     const std::uint32_t offered = registry.find(share.member)->memory_tiers;
     ++offers.members;
     offers.units += share.units;
@@ -23,12 +33,31 @@ SizeOffers offers_for(const std::optional<SizeNeeds>& needs, const Registry& reg
   return offers;
 }
 
+bool is_counted(const Registry& registry, std::uint32_t member, Counted counted) {
+  const std::vector<Share> shares = counted_shares(registry, counted);
+  return std::any_of(shares.begin(), shares.end(),
+                     [member](const Share& share) { return share.member == member; });
+}
+
+std::uint32_t members_lacking(const SizeOffers& offers, const Registry& registry, Counted counted) {
+  if (!offers.needs) return 0;
+  std::vector<std::uint32_t> without;  // units
+  for (const Share& share : counted_shares(registry, counted))
+    if (registry.find(share.member)->memory_tiers < offers.needs->member_tiers)
+      without.push_back(share.units);
+  std::sort(without.begin(), without.end(), std::greater<>());
+  SizeOffers then = offers;
+  std::uint32_t lacking = 0;
+  while (lacking < without.size() && !then.has_room()) then.units_with_room += without[lacking++];
+  return lacking;
+}
+
 std::uint64_t SizeOffers::tiers_to_offer() const {
   return needs ? (std::uint64_t{offer_percent} * needs->network_tiers + 99) / 100 : 0;
 }
 
 bool SizeOffers::is_enough() const {
-  return needs && units > 0 && 100 * units_with_room >= room_percent * units && tiers >= tiers_to_offer();
+  return needs && units > 0 && has_room() && tiers >= tiers_to_offer();
 }
 
 SizeDemand size_demand(const std::vector<SizeNeeds>& sizes, const Registry& registry) {

@@ -24,8 +24,9 @@ struct SizeOffers {
   std::uint64_t units = 0, units_with_room = 0;
   std::uint64_t tiers = 0;  // that they offer together
 
-  std::uint64_t tiers_to_offer() const;  // so that it is enough
-  bool is_enough() const;                // false without needs
+  std::uint64_t tiers_to_offer() const;                                            // so that it is enough
+  bool has_room() const { return 100 * units_with_room >= room_percent * units; }  // enough of the units
+  bool is_enough() const;                                                          // false without needs
 };
 
 enum class Counted : std::uint8_t {
@@ -34,6 +35,11 @@ enum class Counted : std::uint8_t {
 };
 // Without percentages: nobody has to have room, and nothing has to be offered.
 SizeOffers offers_for(const std::optional<SizeNeeds>& needs, const Registry& registry, Counted counted);
+// Whether this member's offer is among them.
+bool is_counted(const Registry& registry, std::uint32_t member, Counted counted);
+// The fewest members without room that would have to have it, so that those with room have enough of the units. offers: of this
+// registry, counted like this.
+std::uint32_t members_lacking(const SizeOffers& offers, const Registry& registry, Counted counted);
 
 struct SizeDemand {
   SizeOffers larger;        // for the next larger size, by active members

@@ -28,6 +28,7 @@ class BlockApplication {
   Expected<RegistryPtr> apply_genesis(const BlockBody& body);
 
  private:
+  friend class Supposition;  // supposed.cpp
   Expected<void> check_structure(const BlockBody& body) const;
   Expected<void> check_signatures(const BlockBody& body) const;
   Expected<void> check_end(const BlockBody& body) const;
