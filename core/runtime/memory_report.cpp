@@ -1,5 +1,6 @@
 #include "core/runtime/memory_report.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "core/chain/size_demand.h"
@@ -79,9 +80,13 @@ chain::SizeOffers offers_for_first(const plan::ModelSize& first, const chain::Re
                            chain::Counted::Active);
 }
 
-node::SizeChange change_of(const chain::SizeRecord& size) {
-  if (size.next == size.size) return node::SizeChange::None;
-  return size.next > size.size ? node::SizeChange::Up : node::SizeChange::Down;
+node::SizeChange change_of(std::uint32_t size, std::uint32_t next) {
+  if (next == size) return node::SizeChange::None;
+  return next > size ? node::SizeChange::Up : node::SizeChange::Down;
+}
+
+std::uint64_t lacking(std::uint64_t needed, std::uint64_t there) {
+  return needed - std::min(needed, there);
 }
 
 }  // namespace
@@ -107,6 +112,30 @@ node::NetworkMemoryView MemoryReport::view(const chain::Registry& registry, cons
   return view;
 }
 
+node::MemoryOutlook MemoryReport::outlook(const chain::Registry& registry, const net::NodeId& self) const {
+  node::MemoryOutlook outlook;
+  outlook.memory = view(registry, self);
+  if (needs_.empty()) {
+    if (outlook.memory.next)
+      outlook.lacking_members =
+          outlook.memory.needs_room - std::min(outlook.memory.needs_room, outlook.memory.next->with_room);
+    return outlook;
+  }
+  const chain::SizeDemand demand = chain::size_demand(needs_, registry);
+  outlook.asks = change_of(registry.size().size, demand.asked);
+  const bool shrinks = outlook.asks == node::SizeChange::Down;
+  const chain::SizeOffers& offers = shrinks ? demand.present : demand.larger;
+  outlook.lacking_bytes = bytes_of(lacking(offers.tiers_to_offer(), offers.tiers));
+  outlook.lacking_members =
+      chain::members_lacking(offers, registry, shrinks ? chain::Counted::Seen : chain::Counted::Active);
+  return outlook;
+}
+
+bool MemoryReport::counts(const chain::Registry& registry, const chain::MemberRecord& member) const {
+  if (!needs_.empty()) return chain::is_counted(registry, member.number, chain::Counted::Active);
+  return member.presence == chain::Presence::Active && is_trusted(registry, member);
+}
+
 void MemoryReport::add_sizes(const chain::Registry& registry, node::NetworkMemoryView& view) const {
   const chain::SizeRecord& size = registry.size();
   const chain::SizeDemand demand = chain::size_demand(needs_, registry);
@@ -119,7 +148,7 @@ void MemoryReport::add_sizes(const chain::Registry& registry, node::NetworkMemor
       view_of(present, demand.present.needs ? demand.present : offers_for_first(present, registry));
   if (size.size + 1 < sizes_.size()) view.next = view_of(sizes_[size.size + 1], demand.larger);
   view.can_change = true;
-  view.asked = change_of(size);
+  view.asked = change_of(size.size, size.next);
   view.results = size.results;
   view.results_needed = chain::results_to_change_size;
   view.changing = size.changing;

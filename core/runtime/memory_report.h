@@ -9,7 +9,7 @@
 #include "core/chain/registry.h"
 #include "core/config/network_profile.h"
 #include "core/net/node_id.h"
-#include "core/node/snapshot.h"
+#include "core/node/what_if.h"
 #include "core/plan/network_memory.h"
 
 namespace neuroshard::runtime {
@@ -22,6 +22,10 @@ class MemoryReport {
   // With sizes, it counts as the chain does (chain/size_demand.h). Else it counts members that are active and whose wallet votes or
   // was vouched for.
   node::NetworkMemoryView view(const chain::Registry& registry, const net::NodeId& self) const;
+  // The same with what follows from it, as of now.
+  node::MemoryOutlook outlook(const chain::Registry& registry, const net::NodeId& self) const;
+  // Whether it counts this member.
+  bool counts(const chain::Registry& registry, const chain::MemberRecord& member) const;
 
  private:
   void add_sizes(const chain::Registry& registry, node::NetworkMemoryView& view) const;

@@ -22,6 +22,13 @@ node::PartReason reason_of(plan::MoveReason reason) {
 
 }  // namespace
 
+std::vector<double> part_work(const config::ConsensusPart& network) {
+  std::vector<double> work;
+  for (const compute::StageRange& range : config::model_parts(network))
+    work.push_back(plan::range_work(config::model_shape(network), range));
+  return work;
+}
+
 OwnModelPart::OwnModelPart(const config::DataDirectory& directory, storage::FileEnv& files,
                            const net::NodeId& self) {
   const config::ConsensusPart& network = directory.profile().consensus;
@@ -30,11 +37,7 @@ OwnModelPart::OwnModelPart(const config::DataDirectory& directory, storage::File
   auto part = config::own_part(directory, files);
   if (!part.ok() || !*part) return;  // what is wrong with the settings is said when the model is made
   first_ = *std::move(part);
-  if (!first_->follows_plan) return;
-  std::vector<double> work;
-  for (const compute::StageRange& range : config::model_parts(network))
-    work.push_back(plan::range_work(config::model_shape(network), range));
-  moves_.emplace(self, std::move(work));
+  if (first_->follows_plan) moves_.emplace(self, part_work(network));
 }
 
 std::optional<std::uint32_t> OwnModelPart::part_of(const engine::RoundFacts& facts) const {

@@ -17,6 +17,9 @@
 
 namespace neuroshard::runtime {
 
+// FLOP of a token, by part; empty: every member holds the whole model.
+std::vector<double> part_work(const config::ConsensusPart& network);
+
 class OwnModelPart {
  public:
   OwnModelPart(const config::DataDirectory& directory, storage::FileEnv& files, const net::NodeId& self);

@@ -70,6 +70,13 @@ const std::vector<plan::PartMove>& PartMoves::moves(const Facts& facts) {
   return found_->moves;
 }
 
+PlannedParts planned_parts(const chain::Registry& registry, std::vector<double> work, WallTime wall) {
+  PartMoves any({}, std::move(work));
+  const std::vector<bool> fitting;
+  const PartMoves::Facts facts{registry, 0, fitting, {}, wall};
+  return {any.holders(facts), any.parts(facts), any.moves(facts)};
+}
+
 PartMoves::Decision PartMoves::decide(const Facts& facts) {
   const chain::MemberRecord* self = facts.registry.find(self_);
   if (self == nullptr) return joining(facts);

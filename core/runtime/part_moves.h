@@ -20,6 +20,15 @@
 
 namespace neuroshard::runtime {
 
+// All nodes find the same in a registry at this time.
+struct PlannedParts {
+  std::vector<plan::PartHolder> holders;
+  std::vector<plan::ModelPart> parts;
+  std::vector<plan::PartMove> moves;
+};
+// work: of each part, FLOP of a token.
+PlannedParts planned_parts(const chain::Registry& registry, std::vector<double> work, WallTime wall);
+
 class PartMoves {
  public:
   // A member that fetches a part for longer is not expected any more.
@@ -51,6 +60,7 @@ class PartMoves {
   Decision decide(const Facts& facts);
 
  private:
+  friend PlannedParts planned_parts(const chain::Registry&, std::vector<double>, WallTime);
   struct Turn {
     std::uint32_t to = 0;
     MonotonicTime since{};
