@@ -278,6 +278,13 @@ Expected<void> RemoteDecisions::revoke_node(const node::RevocationRequest& reque
   return ask<v1::RevocationReply>(session_, sent, std::move(reply), &AsyncControl::RevokeNode);
 }
 
+Expected<void> RemoteDecisions::query_what_if(const node::WhatIfQuery& query,
+                                              node::Reply<node::WhatIf> reply) {
+  v1::WhatIfQuery request;
+  encode(query, &request);
+  return ask<v1::WhatIf>(session_, request, std::move(reply), &AsyncControl::QueryWhatIf);
+}
+
 Expected<node::CommandId> RemoteRecords::export_history(const std::string& format, const std::string& path) {
   v1::CommandRequest request;
   request.mutable_export_history()->set_format(format);

@@ -5,6 +5,7 @@
 #include "core/node/continuation.h"
 #include "core/node/node.h"
 #include "core/node/revocation.h"
+#include "core/node/what_if.h"
 
 namespace neuroshard::node {
 
@@ -18,6 +19,9 @@ class MemberDecisions {
   // A wallet's owner revokes a node key: first the reply says what to sign, then, with the signature, that it is
   // on its way. Errors as above.
   virtual Expected<void> revoke_node(const RevocationRequest& request, Reply<RevocationReply> reply) = 0;
+  // Answers what a decision would change, and changes nothing. InvalidArgument: less than 500 MB, or more than a member can offer.
+  // Unavailable: this node is no member yet.
+  virtual Expected<void> query_what_if(const WhatIfQuery& query, Reply<WhatIf> reply) = 0;
 };
 
 }  // namespace neuroshard::node

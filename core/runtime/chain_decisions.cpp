@@ -4,6 +4,7 @@
 
 #include "core/runtime/continuation_call.h"
 #include "core/runtime/revocation_call.h"
+#include "core/runtime/what_if.h"
 
 namespace neuroshard::runtime {
 
@@ -33,6 +34,18 @@ Expected<void> ChainDecisions::revoke_node(const node::RevocationRequest& reques
                                            node::Reply<node::RevocationReply> reply) {
   return decide(std::move(reply), [request](const Chain& chain) {
     return runtime::revoke_node(*chain.node, chain.rules, request);
+  });
+}
+
+Expected<void> ChainDecisions::query_what_if(const node::WhatIfQuery& query,
+                                             node::Reply<node::WhatIf> reply) {
+  return decide(std::move(reply), [query](const Chain& chain) -> Expected<node::WhatIf> {
+    const chain::History* const history = chain.node->history();
+    if (history == nullptr)
+      return make_error(ErrorCode::Unavailable,
+                        "this node has no history of its network yet; try again in a minute");
+    const chain::RegistryPtr registry = history->tip().registry;
+    return what_if(query, {chain.rules, *registry, *chain.memory, chain.part_work, chain.self, chain.wall});
   });
 }
 

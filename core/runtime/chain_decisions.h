@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "core/base/executor.h"
 #include "core/base/lifetime.h"
 #include "core/chain/node.h"
 #include "core/node/member_decisions.h"
+#include "core/runtime/memory_report.h"
 
 namespace neuroshard::runtime {
 
@@ -17,6 +19,10 @@ class ChainDecisions final : public node::MemberDecisions {
   struct Chain {
     chain::ChainNode* node = nullptr;
     chain::ChainRules rules;
+    const MemoryReport* memory = nullptr;  // outlives the node
+    std::vector<double> part_work;         // what_if.h
+    net::NodeId self{};
+    WallTime wall{};
   };
   ChainDecisions(Executor& executor, Lifetime::Token life, std::function<Chain()> chain);
 
@@ -24,6 +30,7 @@ class ChainDecisions final : public node::MemberDecisions {
                                   node::Reply<node::ContinuationReply> reply) override;
   Expected<void> revoke_node(const node::RevocationRequest& request,
                              node::Reply<node::RevocationReply> reply) override;
+  Expected<void> query_what_if(const node::WhatIfQuery& query, node::Reply<node::WhatIf> reply) override;
 
  private:
   template <class Answer, class Decide>

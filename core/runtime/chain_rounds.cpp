@@ -151,7 +151,9 @@ std::function<node::RoundsView()> ChainRounds::view() const {
 std::shared_ptr<node::MemberDecisions> ChainRounds::decisions() {
   return std::make_shared<ChainDecisions>(host_.executor(), lifetime_.token(), [this] {
     if (!node_) return ChainDecisions::Chain{};
-    return ChainDecisions::Chain{node_.get(), chain_rules(consensus_, network_)};
+    return ChainDecisions::Chain{node_.get(),     chain_rules(consensus_, network_),
+                                 &memory_report_, part_work(consensus_),
+                                 host_.id(),      services_.clock.wall_now()};
   });
 }
 

@@ -31,6 +31,15 @@ class FakeDecisions final : public node::MemberDecisions {
     reply(revoked);
     return {};
   }
+  Expected<void> query_what_if(const node::WhatIfQuery& query, node::Reply<node::WhatIf> reply) override {
+    asked.push_back(query);
+    if (refusal) return *refusal;
+    reply(what_if);
+    return {};
+  }
+  std::vector<node::WhatIfQuery> asked;
+  node::WhatIf what_if;          // the answer
+  std::optional<Error> refusal;  // instead of it
   std::vector<node::ContinuationRequest> continuations;
   std::vector<node::RevocationRequest> revocations;
   node::RevocationReply revoked;  // the answer

@@ -286,6 +286,16 @@ class ControlService final : public wire::Control::Service {
         reply);
   }
 
+  Status QueryWhatIf(ServerContext* context, const wire::WhatIfQuery* request, wire::WhatIf* reply) override {
+    return answer<node::WhatIf>(
+        *context, Scope::Look,
+        [&](node::Reply<node::WhatIf> done) -> Expected<void> {
+          NS_ASSIGN_OR_RETURN(const node::WhatIfQuery query, decode(*request));
+          return node_.decisions().query_what_if(query, std::move(done));
+        },
+        reply);
+  }
+
   Status QueryEvaluations(ServerContext* context, const wire::EvaluationQuery* request,
                           wire::EvaluationPage* reply) override {
     return answer<node::EvaluationPage>(

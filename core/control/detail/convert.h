@@ -63,6 +63,11 @@ void encode(const node::RevocationRequest& from, wire::RevocationRequest* to);
 node::RevocationRequest decode(const wire::RevocationRequest& from);
 void encode(const node::RevocationReply& from, wire::RevocationReply* to);
 node::RevocationReply decode(const wire::RevocationReply& from);
+void encode(const node::WhatIfQuery& from, wire::WhatIfQuery* to);
+// InvalidArgument: a change that this build does not know.
+Expected<node::WhatIfQuery> decode(const wire::WhatIfQuery& from);
+void encode(const node::WhatIf& from, wire::WhatIf* to);
+node::WhatIf decode(const wire::WhatIf& from);
 void encode(const node::DataView& from, wire::Data* to);
 node::DataView decode(const wire::Data& from);
 void encode(const std::vector<node::TokenPiece>& from, wire::TokenList* to);

@@ -151,6 +151,11 @@ Error to_error(const grpc::Status& status) {
     case StatusCode::INVALID_ARGUMENT: code = ErrorCode::InvalidArgument; break;
     default: break;
   }
+  if (code == ErrorCode::Unsupported)
+    return make_error(
+        code,
+        "the running core is older and does not know this call: stop it and start the installed, "
+        "newer one");
   return make_error(code, status.error_message());
 }
 

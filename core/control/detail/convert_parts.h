@@ -30,6 +30,8 @@ void encode(const node::Alert& from, wire::Alert* to);
 node::Alert decode(const wire::Alert& from);
 void encode(const node::RoundsView& from, wire::Rounds* to);
 node::RoundsView decode(const wire::Rounds& from);
+void encode_memory(const node::NetworkMemoryView& from, wire::NetworkMemory* to);
+node::NetworkMemoryView decode_memory(const wire::NetworkMemory& from);
 void encode(const node::CheckpointEntry& from, wire::CheckpointEntry* to);
 node::CheckpointEntry decode(const wire::CheckpointEntry& from);
 void encode(const Error& from, wire::Error* to);

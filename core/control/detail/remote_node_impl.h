@@ -14,6 +14,7 @@ class RemoteDecisions final : public node::MemberDecisions {
                                   node::Reply<node::ContinuationReply> reply) override;
   Expected<void> revoke_node(const node::RevocationRequest& request,
                              node::Reply<node::RevocationReply> reply) override;
+  Expected<void> query_what_if(const node::WhatIfQuery& query, node::Reply<node::WhatIf> reply) override;
 
  private:
   RemoteSession& session_;

@@ -67,6 +67,11 @@ class NoDecisions final : public node::MemberDecisions {
   Expected<void> revoke_node(const node::RevocationRequest&, node::Reply<node::RevocationReply>) override {
     return make_error(ErrorCode::Unsupported, "this node trains alone: no other node counts here");
   }
+  Expected<void> query_what_if(const node::WhatIfQuery&, node::Reply<node::WhatIf>) override {
+    return make_error(ErrorCode::Unsupported,
+                      "this node trains alone: no network depends on its memory. Join one with "
+                      "neuroshardd run --join LINK, and ask again");
+  }
 };
 
 }  // namespace

@@ -237,9 +237,9 @@ void TestRemoteAccess::looking_only() {
 // to look gets to the calls that are named here. A new call has to be named, or this fails.
 void TestRemoteAccess::every_call_has_a_scope() {
   const QSet<QString> look{
-      "Hello",         "Watch",        "QuerySeries", "QueryLogs",       "QueryCheckpoints",
-      "QuerySettings", "QueryPrune",   "QuerySlots",  "QueryExperts",    "QueryData",
-      "QueryTokens",   "QueryNetwork", "QueryRounds", "QueryEvaluations"};
+      "Hello",         "Watch",        "QuerySeries", "QueryLogs",        "QueryCheckpoints",
+      "QuerySettings", "QueryPrune",   "QuerySlots",  "QueryExperts",     "QueryData",
+      "QueryTokens",   "QueryNetwork", "QueryRounds", "QueryEvaluations", "QueryWhatIf"};
   const QSet<QString> steer{
       "Command",         "Run",        "Cancel", "ReportSession", "TestReachability", "QueryInvitation",
       "ContinueNetwork", "RevokeNode", "HttpKey"};

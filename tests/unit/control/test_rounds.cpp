@@ -25,6 +25,8 @@ class TestControlRounds : public QObject {
   void the_part_of_the_model_arrives();
   void the_memory_of_the_network_arrives();
   void decisions_arrive_whole();
+  void a_question_about_a_change_arrives_whole();
+  void a_change_that_is_not_known_is_refused();
 
  private:
   // The snapshot after this change, as another program sees it.
@@ -220,6 +222,66 @@ void TestControlRounds::decisions_arrive_whole() {
   QCOMPARE(node.decided.revocations.at(0).node, asked.node);
   QCOMPARE(node.decided.revocations.at(0).wallet, asked.wallet);
   QCOMPARE(node.decided.revocations.at(0).statement, asked.statement);
+}
+
+void TestControlRounds::a_question_about_a_change_arrives_whole() {
+  testing::FakeDecisions& decided = fixture_->node.decided;
+  node::WhatIf& told = decided.what_if;
+  told.counts = true;
+  told.now.memory.offered_bytes = 12'000'000'000;
+  told.now.memory.tier = "Nano";
+  told.now.lacking_bytes = 5'000'000'000;
+  told.then.memory.offered_bytes = 18'500'000'000;
+  told.then.memory.next = node::NetworkMemoryView::Model{8, 640, 61'000'000, 2'500'000'000, 3};
+  told.then.asks = node::SizeChange::Up;
+  told.then.lacking_members = 2;
+  const auto ask = [this](const node::WhatIfQuery& query) {
+    return answer<node::WhatIf>([&](auto reply) { return remote_->decisions().query_what_if(query, reply); });
+  };
+  auto heard = ask({8'500'000'000});
+  QVERIFY2(heard.ok(), heard.ok() ? "" : heard.error().describe().c_str());
+  QVERIFY(heard->counts && heard->now.memory.offered_bytes == 12'000'000'000);
+  QVERIFY(heard->now.memory.tier == "Nano" && heard->now.asks == node::SizeChange::None);
+  QVERIFY(heard->now.lacking_bytes == 5'000'000'000 && heard->now.lacking_members == 0);
+  QVERIFY(heard->then.memory.next && heard->then.memory.next->hidden == 640);
+  QVERIFY(heard->then.asks == node::SizeChange::Up && heard->then.lacking_members == 2);
+  QVERIFY(!heard->part && !heard->votes);
+  told.part = node::PartWithout{2, 3, 4, 1, 3, true};
+  told.votes = node::VotesWithout{36, 24, true, 1, 2};
+  heard = ask({});
+  QVERIFY(heard.ok() && heard->part && heard->votes);
+  QVERIFY(heard->part->number == 2 && heard->part->count == 3 && heard->part->nodes == 4);
+  QVERIFY(heard->part->wallets == 1 && heard->part->moves_from == 3 && heard->part->waits);
+  QVERIFY(heard->votes->all_units == 36 && heard->votes->other_units == 24 && heard->votes->nobody);
+  QVERIFY(heard->votes->lacking_at_once == 1 && heard->votes->lacking_after_wait == 2);
+  QCOMPARE(decided.asked.size(), std::size_t{2});
+  QCOMPARE(*decided.asked[0].memory_bytes, std::uint64_t{8'500'000'000});
+  QVERIFY(!decided.asked[1].memory_bytes);
+  // So does the reason why there is no answer.
+  decided.refusal = make_error(ErrorCode::Unavailable, "this node is no member yet");
+  heard = ask({});
+  QVERIFY(!heard.ok() && heard.error().code == ErrorCode::Unavailable);
+  QCOMPARE(heard.error().message, decided.refusal->message);
+}
+
+// Of a newer program.
+void TestControlRounds::a_change_that_is_not_known_is_refused() {
+  const auto stub = fixture_->raw();
+  const auto call = [&](const wire::WhatIfQuery& query) {
+    grpc::ClientContext context;
+    fixture_->sign(&context);
+    wire::WhatIf reply;
+    return stub->QueryWhatIf(&context, query, &reply).error_code();
+  };
+  wire::WhatIfQuery query;
+  QCOMPARE(call(query), grpc::StatusCode::INVALID_ARGUMENT);
+  query.set_leave(false);
+  QCOMPARE(call(query), grpc::StatusCode::INVALID_ARGUMENT);
+  QVERIFY(fixture_->node.decided.asked.empty());
+  // Zero reaches the node, which refuses it.
+  query.set_memory(0);
+  QCOMPARE(call(query), grpc::StatusCode::OK);
+  QCOMPARE(*fixture_->node.decided.asked.at(0).memory_bytes, std::uint64_t{0});
 }
 
 NS_TEST(TestControlRounds)
