@@ -128,7 +128,11 @@ class TestPlanCommand : public QObject {
   }
 
   void bad_flags_are_named() {
-    QVERIFY(!plan({}).ok());
+    const ProcessResult nothing = plan({});
+    QVERIFY(!nothing.ok() && nothing.text().contains("--peers FILE") &&
+            nothing.text().contains("--what-if leave"));
+    const ProcessResult needless = plan({"--what-if", "leave", "--replicas", "3"});
+    QVERIFY2(!needless.ok() && needless.text().contains("--peers"), needless.text().constData());
     const ProcessResult gone = plan({"--peers", folder_.filePath("none.json")});
     QVERIFY(!gone.ok() && gone.text().contains("none.json"));
     const ProcessResult change = plan({"--peers", three_, "--what-if", "speed=1T"});
@@ -137,6 +141,13 @@ class TestPlanCommand : public QObject {
     QVERIFY(!leaver.ok() && leaver.text().contains("no peer 'z'"));
     const ProcessResult beacon = plan({"--peers", three_, "--beacon", "12"});
     QVERIFY(!beacon.ok() && beacon.text().contains("--beacon"));
+  }
+
+  // The answer of a running node: test_rounds_what_if.
+  void without_a_file_a_node_has_to_run() {
+    const ProcessResult result = plan({"--what-if", "memory=8GiB", "--data-dir", folder_.filePath("none")});
+    QVERIFY(!result.ok() && result.out.isEmpty());
+    QVERIFY2(result.err.contains("neuroshardd run"), result.text().constData());
   }
 
  private:

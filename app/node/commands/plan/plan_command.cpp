@@ -1,4 +1,4 @@
-// neuroshardd plan --peers FILE [--what-if memory=8GiB]
+// neuroshardd plan --peers FILE [--what-if memory=8GiB]; plan --what-if memory=8GiB | leave (network_what_if.h)
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -7,6 +7,7 @@
 
 #include "app/node/command.h"
 #include "app/node/commands/plan/boundary_bytes.h"
+#include "app/node/commands/plan/network_what_if.h"
 #include "app/node/commands/plan/plan_input.h"
 #include "core/compute/slot.h"
 #include "core/config/network_profile.h"
@@ -253,7 +254,7 @@ void print_change(const NetworkPlan& before, const NetworkPlan& after, const std
   }
 }
 
-Expected<void> run_plan(const PlanFlags& flags, CommandContext& context) {
+Expected<void> plan_peers(const PlanFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(
       const config::NetworkProfile profile,
       config::load_network_profile(context.files, context.profile.empty() ? "mainnet" : context.profile));
@@ -296,15 +297,29 @@ Expected<void> run_plan(const PlanFlags& flags, CommandContext& context) {
   return {};
 }
 
+Expected<void> run_plan(const PlanFlags& flags, CommandContext& context) {
+  if (!flags.peers.empty()) return plan_peers(flags, context);
+  if (!flags.what_if.empty()) return ask_network_what_if(flags.what_if, context);
+  return make_error(
+      ErrorCode::InvalidArgument,
+      "name the nodes with --peers FILE, or ask the running node about its network with --what-if "
+      "memory=8GiB or --what-if leave");
+}
+
 }  // namespace
 
 void add_plan_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<PlanFlags>();
   CLI::App& plan = add_command(
       root, "plan", "Plan which model a network's nodes can train, and which slots each of them holds",
-      {"neuroshardd plan --peers peers.json",
+      {"neuroshardd plan --what-if memory=8GiB", "neuroshardd plan --what-if leave",
+       "neuroshardd plan --peers peers.json",
        "neuroshardd plan --peers peers.json --what-if memory=8GiB,speed=2T",
        "neuroshardd plan --peers peers.json --what-if leave=node7 --json", "",
+       "Without --peers the running node answers about its own network: with memory=, what would change if "
+       "it "
+       "offered",
+       "so much; with leave, if it left. Nothing is changed by that.", "",
        "Peers are [{\"id\": \"a\", \"owner\": \"wallet\", \"memory\": \"16GiB\", \"speed\": \"1.2T\", "
        "\"up\": \"5MB\",",
        "\"down\": \"20MB\"}, ...]. The speed is in operations/s (FLOP/s). \"seconds_per_layer\" may replace "
@@ -313,23 +328,31 @@ void add_plan_command(CLI::App& root, CommandContext& context) {
        "speeds",
        "that other nodes measured. \"range\": [first, end] is what the node holds now; 0 is the embedding.",
        "The command only computes: networks do not use plans yet."});
-  plan.add_option("--peers", flags->peers, "file with the nodes (JSON)")->type_name("FILE")->required();
+  CLI::Option* const peers =
+      plan.add_option("--peers", flags->peers,
+                      "file with the nodes (JSON); without it: the running node's network")
+          ->type_name("FILE");
   plan.add_option(
           "--what-if", flags->what_if,
-          "also show the plan after a node joined (memory=8GiB, optionally speed, up, down, owner) or left "
-          "(leave=ID)")
+          "of the running node's network: memory=8GiB or leave; of a file: also show the plan after a "
+          "node joined (memory=8GiB, optionally speed, up, down, owner) or left (leave=ID)")
       ->type_name("CHANGE");
-  plan.add_option("--beacon", flags->beacon, "deals one holder per stage (default: zeros)")->type_name("HEX");
+  plan.add_option("--beacon", flags->beacon, "deals one holder per stage (default: zeros)")
+      ->type_name("HEX")
+      ->needs(peers);
   plan.add_option("--wire", flags->wire, "format of activations between nodes")
       ->check(CLI::IsMember({"int8", "bf16", "fp32"}))
-      ->default_str("int8");
+      ->default_str("int8")
+      ->needs(peers);
   plan.add_option("--replicas", flags->options.replicas,
                   "owners that each slot should have; it has two at least")
       ->check(CLI::Range(2, 16))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(peers);
   plan.add_option("--precision", flags->precision, "of training: bf16 takes more memory for packed copies")
       ->check(CLI::IsMember({"fp32", "bf16"}))
-      ->default_str("fp32");
+      ->default_str("fp32")
+      ->needs(peers);
   set_body(plan, context, [flags, &context] { return run_plan(*flags, context); });
 }
 
