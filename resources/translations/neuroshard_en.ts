@@ -227,6 +227,65 @@
     </message>
 </context>
 <context>
+    <name>neuroshard::ui::WhatIfWords</name>
+    <message numerus="yes">
+        <source>%1 needs room at %n more member(s).</source>
+        <translation>
+            <numerusform>%1 needs room at %n more member.</numerusform>
+            <numerusform>%1 needs room at %n more members.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%1 needs %2 more, and room at %n more member(s).</source>
+        <translation>
+            <numerusform>%1 needs %2 more, and room at %n more member.</numerusform>
+            <numerusform>%1 needs %2 more, and room at %n more members.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>After %n round(s) in a row with that memory the model would grow to %1.</source>
+        <translation>
+            <numerusform>After %n round in a row with that memory the model would grow to %1.</numerusform>
+            <numerusform>After %n rounds in a row with that memory the model would grow to %1.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>After %n round(s) in a row with that memory the model would shrink.</source>
+        <translation>
+            <numerusform>After %n round in a row with that memory the model would shrink.</numerusform>
+            <numerusform>After %n rounds in a row with that memory the model would shrink.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Part %1 would have %n computer(s) left, and one with part %2 would move to it.</source>
+        <translation>
+            <numerusform>Part %1 would have %n computer left, and one with part %2 would move to it.</numerusform>
+            <numerusform>Part %1 would have %n computers left, and one with part %2 would move to it.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Part %1 would have %n computer(s) left, all of one owner.</source>
+        <translation>
+            <numerusform>Part %1 would have %n computer left, of one owner.</numerusform>
+            <numerusform>Part %1 would have %n computers left, all of one owner.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Part %1 would have %n computer(s) left.</source>
+        <translation>
+            <numerusform>Part %1 would have %n computer left.</numerusform>
+            <numerusform>Part %1 would have %n computers left.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>If it vanished without a word, %n vote(s) would be missing, and the network would stand still until it is back.</source>
+        <translation>
+            <numerusform>If it vanished without a word, %n vote would be missing, and the network would stand still until it is back.</numerusform>
+            <numerusform>If it vanished without a word, %n votes would be missing, and the network would stand still until it is back.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>neuroshard::ui::WorkPanel</name>
     <message numerus="yes">
         <source>%1 (%n more to do)</source>

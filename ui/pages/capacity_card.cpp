@@ -5,13 +5,15 @@
 #include <QVBoxLayout>
 #include <utility>
 
+#include "ui/pages/what_if_panel.h"
 #include "ui/text/capacity_text.h"
 #include "ui/text/format.h"
 #include "ui/widgets/gauge.h"
 
 namespace neuroshard::ui {
 
-CapacityCard::CapacityCard(const Theme& theme, QWidget* parent) : Card(tr("Memory of the network"), parent) {
+CapacityCard::CapacityCard(const Theme& theme, Bridge& bridge, QWidget* parent)
+    : Card(tr("Memory of the network"), parent) {
   setObjectName(QStringLiteral("capacity_card"));
   set_caption(tr("offered by the members"));
   offered_ = new Fact(theme, tr("All members"), this);
@@ -30,11 +32,14 @@ CapacityCard::CapacityCard(const Theme& theme, QWidget* parent) : Card(tr("Memor
   rule_ = make_paragraph({}, "caption", this);
   rule_->setObjectName(QStringLiteral("capacity_rule"));
   body()->addWidget(rule_);
+  what_if_ = new WhatIfPanel(bridge, this);
+  body()->addWidget(what_if_);
   body()->addStretch(1);
   hide();
 }
 
-void CapacityCard::show_rounds(const node::RoundsView& rounds) {
+void CapacityCard::show_snapshot(const node::Snapshot& snapshot) {
+  const node::RoundsView& rounds = snapshot.rounds;
   setVisible(rounds.taking_part && rounds.memory);
   if (!rounds.memory) return;
   const node::NetworkMemoryView& memory = *rounds.memory;
@@ -45,6 +50,7 @@ void CapacityCard::show_rounds(const node::RoundsView& rounds) {
   needed_->set(Format::bytes(memory.present.member_bytes), CapacityWords::with_room(memory));
   models_->setText(CapacityWords::models(memory));
   rule_->setText(CapacityWords::rule(memory));
+  what_if_->show_snapshot(snapshot);
 }
 
 }  // namespace neuroshard::ui

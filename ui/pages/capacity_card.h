@@ -1,4 +1,5 @@
-// The memory that the members of the network offer, and the models that it is enough for. Hidden where there is no network.
+// The memory that the members of the network offer, the models that it is enough for, and what would change with other memory.
+// Hidden where there is no network.
 #pragma once
 
 #include "core/node/snapshot.h"
@@ -8,14 +9,16 @@ class QLabel;
 
 namespace neuroshard::ui {
 
+class Bridge;
 class Fact;
 class Theme;
+class WhatIfPanel;
 
 class CapacityCard final : public Card {
   Q_OBJECT
  public:
-  CapacityCard(const Theme& theme, QWidget* parent);
-  void show_rounds(const node::RoundsView& rounds);
+  CapacityCard(const Theme& theme, Bridge& bridge, QWidget* parent);
+  void show_snapshot(const node::Snapshot& snapshot);
 
  private:
   Fact* offered_;
@@ -24,6 +27,7 @@ class CapacityCard final : public Card {
   Fact* needed_;
   QLabel* models_;
   QLabel* rule_;
+  WhatIfPanel* what_if_;
 };
 
 }  // namespace neuroshard::ui

@@ -106,7 +106,7 @@ NetworkPage::NetworkPage(const Context& context, QWidget* parent) : Page(context
   sections().add([this, column] {
     auto* grid = new CardGrid(column_width, this);
     grid->add(make_memory());
-    capacity_ = new CapacityCard(theme(), this);
+    capacity_ = new CapacityCard(theme(), bridge(), this);
     grid->add(capacity_);
     grid->add(make_partition_card(theme(), this->context().core_program));
     column->addWidget(grid);
@@ -241,7 +241,7 @@ void NetworkPage::refresh(const node::Snapshot& snapshot) {
     asked_part_ = number;
     ask();
   }
-  if (capacity_ != nullptr) capacity_->show_rounds(snapshot.rounds);
+  if (capacity_ != nullptr) capacity_->show_snapshot(snapshot);
   if (part_ == nullptr) return;
   part_->setText(RoundsWords::part(snapshot.rounds));
   part_->setVisible(part.has_value());

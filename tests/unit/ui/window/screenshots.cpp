@@ -5,6 +5,7 @@
 // docs/images.
 #include <QApplication>
 #include <QDir>
+#include <QDoubleSpinBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -152,6 +153,38 @@ void take_sizes(Camera& camera, WindowFixture& fixture) {
     memory.asked = node::SizeChange::None;
     memory.can_change = false;
   });
+}
+
+// The answers to "what if", in the smallest window, too.
+void take_what_if(Camera& camera, WindowFixture& fixture) {
+  MainWindow& window = *fixture.window;
+  window.open_page(QStringLiteral("network"));
+  auto* card = window.findChild<QWidget*>(QStringLiteral("capacity_card"));
+  node::WhatIf& answer = fixture.node->decided.what_if;
+  answer.counts = true;
+  answer.now.memory = *fixture.node->snapshot()->rounds.memory;
+  answer.then = answer.now;
+  answer.then.memory.own_bytes = 6'000'000'000;
+  for (const QSize size : {QSize(1280, 800), QSize(800, 600)}) {
+    window.resize(size);
+    auto* memory = window.findChild<QDoubleSpinBox*>(QStringLiteral("what_if_memory"));
+    answer.part.reset();
+    answer.votes.reset();
+    answer.then.memory.offered_bytes = 18'500'000'000;
+    answer.then.asks = node::SizeChange::Up;
+    memory->setValue(5.5);  // a change is asked about
+    memory->setValue(6);
+    settle(1200);
+    camera.take(*card, QStringLiteral("what-if-memory-%1").arg(size.width()));
+    answer.then.asks = node::SizeChange::None;
+    answer.then.memory.offered_bytes = 12'500'000'000;
+    answer.part = node::PartWithout{2, 3, 1, 1, 3, false};
+    answer.votes = node::VotesWithout{24, 12, false, 1, 1};
+    window.findChild<QAbstractButton*>(QStringLiteral("what_if_leave"))->click();
+    settle(1200);
+    camera.take(*card, QStringLiteral("what-if-leave-%1").arg(size.width()));
+    take_whole(camera, window, QStringLiteral("network"), QStringLiteral("what-if-"));
+  }
 }
 
 void take_states(Camera& camera, WindowFixture& fixture) {
@@ -335,6 +368,7 @@ int main(int count, char** arguments) {
   }
   take_setup(camera);
   take_rounds(camera, fixture);
+  take_what_if(camera, fixture);
   take_sizes(camera, fixture);
   take_states(camera, fixture);
   take_empty(camera, fixture);

@@ -1,5 +1,7 @@
 // Every page in a language a third longer than English, left to right and mirrored, normal and narrow: no
 // text is cut off, and all that can have the focus has a name.
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QtTest>
 
 #include "tests/support/test_main.h"
@@ -53,6 +55,41 @@ class LayoutTest : public QObject {
     QVERIFY2(page->title().startsWith('['), qPrintable(page->title()));
     QVERIFY2(page->minimumSizeHint().width() <= fixture.window->width() - 58,
              qPrintable(QString("wider than the window: %1").arg(page->minimumSizeHint().width())));
+  }
+  // The card about the members' memory, with a long answer to what would change.
+  void what_if_has_room_data() {
+    QTest::addColumn<int>("width");
+    QTest::newRow("wide") << 1280;
+    QTest::newRow("narrow") << 800;
+  }
+  void what_if_has_room() {
+    QFETCH(int, width);
+    WindowFixture fixture;
+    MainWindow& window = *fixture.window;
+    neuroshard::testing::join_demo_network(*fixture.node, fixture.clock);
+    neuroshard::node::WhatIf& answer = fixture.node->decided.what_if;
+    answer.counts = true;
+    answer.now.memory = answer.then.memory = *fixture.node->snapshot()->rounds.memory;
+    answer.then.asks = neuroshard::node::SizeChange::Down;
+    answer.then.lacking_bytes = 4'000'000'000;
+    answer.then.lacking_members = 2;
+    answer.part = neuroshard::node::PartWithout{2, 3, 1, 1, 3, false};
+    answer.votes = neuroshard::node::VotesWithout{24, 12, false, 1, 1};
+    window.resize(width, 700);
+    window.show();
+    window.open_page("network");
+    const auto* card = window.findChild<QWidget*>("capacity_card");
+    QTRY_VERIFY(card->isVisible());
+    window.findChild<QAbstractButton*>("what_if_leave")->click();
+    const auto* told = window.findChild<QLabel*>("what_if_answer");
+    QTRY_VERIFY(told->isVisible());
+    QVERIFY2(told->text().startsWith('['), qPrintable(told->text()));
+    QVERIFY(nameless(card).isEmpty());
+    QStringList cut;
+    (void)QTest::qWaitFor([&] { return (cut = clipped(card)).isEmpty(); });
+    QVERIFY2(cut.isEmpty(), qPrintable("cut off:\n" + cut.join('\n')));
+    for (const QScrollArea* area : window.findChildren<QScrollArea*>())
+      QVERIFY(!area->isVisible() || area->horizontalScrollBar()->maximum() == 0);
   }
   // In a language that is written from right to left the window is its own mirror image: rail and titles on
   // the right, controls on the left, and what is painted by hand follows.
