@@ -222,7 +222,10 @@ struct PartView {
   std::uint32_t number = 0, count = 0;  // from 1 on
   std::string holds;                    // "embedding, layers 0 to 3"
   std::vector<std::uint32_t>
-      holders;                 // by part: active members that hold it, as many as parts once they are known
+      holders;  // by part: active members that hold it, as many as parts once they are known
+  // By part, in percent of the fastest: the speed of its holders, as they state it, for the work of the part. Empty: none
+  // states one.
+  std::vector<std::uint32_t> speeds;
   bool paused = false;         // the pipeline goes around this node
   std::uint32_t sessions = 0;  // of drivers that pass through this node, its own included
   std::uint64_t finished = 0;  // micro-batches of this node's text that passed the whole model

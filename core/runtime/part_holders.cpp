@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/plan/holder_speeds.h"
@@ -51,6 +52,15 @@ std::vector<std::vector<double>> PartHolders::speeds(const chain::Registry& regi
   std::vector<std::vector<double>> by_part(parts_.size());
   for (std::size_t i = 0; i < counted.size(); ++i) by_part[part_of[i]].push_back(counted[i]);
   return by_part;
+}
+
+std::vector<double> PartHolders::speeds_together(const chain::Registry& registry) const {
+  const auto states = [&](std::uint32_t position) { return registry.members()[position].speed != 0; };
+  if (std::none_of(registry.active().begin(), registry.active().end(), states)) return {};
+  std::vector<double> together;
+  for (const std::vector<double>& of_part : speeds(registry))
+    together.push_back(std::accumulate(of_part.begin(), of_part.end(), 0.0));
+  return together;
 }
 
 Expected<std::vector<pipeline::RouteHop>> PartHolders::choose(const chain::Registry& registry) const {

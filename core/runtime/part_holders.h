@@ -34,6 +34,8 @@ class PartHolders {
   std::vector<net::NodeId> of_part(const chain::Registry& registry, std::uint32_t part) const;
   std::vector<net::NodeId> of_range(const compute::StageRange& range) const;  // now
   std::size_t fewest(const chain::Registry& registry) const;                  // of a part
+  // By part: the speeds together that its holders state (plan/holder_speeds.h). Empty: none states one.
+  std::vector<double> speeds_together(const chain::Registry& registry) const;
   // A holder for each part. Of its own part this node. Of the others a holder that follows from this node's place among the holders
   // of its own part, so that the drivers spread by the holders' speeds (plan/holder_speeds.h); with each round all places move
   // on. Unavailable: a part has no holder.

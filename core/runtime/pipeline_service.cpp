@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/crypto/hash.h"
@@ -241,14 +242,28 @@ std::uint32_t PipelineService::speed() const {
   return static_cast<std::uint32_t>(std::clamp(flops / 1e6, 1.0, 4e9));
 }
 
+// In percent of the fastest.
+std::vector<std::uint32_t> PipelineService::part_speeds(const chain::Registry& registry) const {
+  std::vector<double> rates = holders_.speeds_together(registry);
+  for (std::uint32_t part = 0; part < rates.size(); ++part)
+    rates[part] /= plan::range_work(shape_, holders_.range(part));
+  const double fastest = rates.empty() ? 0 : *std::max_element(rates.begin(), rates.end());
+  std::vector<std::uint32_t> percent;
+  for (const double rate : rates)
+    percent.push_back(static_cast<std::uint32_t>(fastest > 0 ? std::lround(100 * rate / fastest) : 0));
+  return percent;
+}
+
 node::PartView PipelineService::view() const {
   node::PartView view;
   view.number = holders_.own_part() + 1;
   view.count = static_cast<std::uint32_t>(holders_.parts());
   view.holds = to_text(holders_.range(holders_.own_part()));
-  if (const chain::RegistryPtr registry = holders_.registry())
+  if (const chain::RegistryPtr registry = holders_.registry()) {
     for (std::uint32_t part = 0; part < holders_.parts(); ++part)
       view.holders.push_back(static_cast<std::uint32_t>(holders_.of_part(*registry, part).size()));
+    view.speeds = part_speeds(*registry);
+  }
   view.finished = finished_ + (driver_ ? driver_->finished() : 0);
   view.replaced = replaced_ + (driver_ ? driver_->replaced() : 0);
   view.path = path();

@@ -67,6 +67,7 @@ class PipelineService final {
   void log_lost(const pipeline::Lost& lost);
   void end_driver();
   std::vector<node::HopView> path() const;
+  std::vector<std::uint32_t> part_speeds(const chain::Registry& registry) const;
   pipeline::Surroundings around();
   pipeline::Route route(const chain::Registry& registry, std::vector<pipeline::RouteHop> hops) const;
   Expected<void> admit(const pipeline::Route& route) const;

@@ -43,11 +43,12 @@ void CapacityCard::show_snapshot(const node::Snapshot& snapshot) {
   setVisible(rounds.taking_part && rounds.memory);
   if (!rounds.memory) return;
   const node::NetworkMemoryView& memory = *rounds.memory;
-  offered_->set(memory.known > 0 ? Format::bytes(memory.offered_bytes) : Format::dash(),
+  offered_->set(memory.known > 0 ? Format::gigabytes(memory.offered_bytes) : Format::dash(),
                 CapacityWords::members(memory));
   tier_->set(CapacityWords::tier(memory), CapacityWords::next_tier(memory));
-  own_->set(memory.own_bytes > 0 ? Format::bytes(memory.own_bytes) : Format::dash(), tr("its memory limit"));
-  needed_->set(Format::bytes(memory.present.member_bytes), CapacityWords::with_room(memory));
+  own_->set(memory.own_bytes > 0 ? Format::gigabytes(memory.own_bytes) : Format::dash(),
+            tr("its memory limit"));
+  needed_->set(Format::gigabytes(memory.present.member_bytes), CapacityWords::with_room(memory));
   models_->setText(CapacityWords::models(memory));
   rule_->setText(CapacityWords::rule(memory));
   what_if_->show_snapshot(snapshot);

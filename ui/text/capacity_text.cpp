@@ -24,7 +24,7 @@ QString CapacityWords::tier(const Memory& memory) {
 QString CapacityWords::next_tier(const Memory& memory) {
   if (memory.next_tier.empty()) return tr("the largest");
   return tr("%1 from %2")
-      .arg(QString::fromStdString(memory.next_tier), Format::bytes(memory.next_tier_bytes));
+      .arg(QString::fromStdString(memory.next_tier), Format::gigabytes(memory.next_tier_bytes));
 }
 
 QString CapacityWords::members(const Memory& memory) {
@@ -84,8 +84,8 @@ QStringList CapacityWords::larger(const Memory::Model& model) {
       tr("The next model, %1, needs %2 of each member and, with a reserve, %3 of all: %n of %4 have room, "
          "%5 are offered.",
          nullptr, static_cast<int>(model.with_room))
-          .arg(size_of(model), Format::bytes(model.member_bytes), Format::bytes(model.network_bytes),
-               Format::integer(model.members), Format::bytes(model.offered_bytes))};
+          .arg(size_of(model), Format::gigabytes(model.member_bytes), Format::gigabytes(model.network_bytes),
+               Format::integer(model.members), Format::gigabytes(model.offered_bytes))};
   return text << votes(model);
 }
 
@@ -100,7 +100,7 @@ QStringList CapacityWords::own_room(const Memory& memory, const Memory::Model& m
   if (memory.own_bytes == 0) return {};
   if (memory.own_bytes >= model.member_bytes) return {tr("This computer has room.")};
   return {tr("This computer offers %1 less than each member needs.")
-              .arg(Format::bytes(model.member_bytes - memory.own_bytes))};
+              .arg(Format::gigabytes(model.member_bytes - memory.own_bytes))};
 }
 
 // The models that the members would have memory for.
@@ -108,14 +108,14 @@ QStringList CapacityWords::kept(const Memory& memory) {
   QStringList text;
   if (memory.possible)
     text << tr("Enough members have room for %1, with %2 of each.")
-                .arg(size_of(*memory.possible), Format::bytes(memory.possible->member_bytes));
+                .arg(size_of(*memory.possible), Format::gigabytes(memory.possible->member_bytes));
   if (!memory.next) {
     if (text.isEmpty()) text << tr("There is no larger model for this network.");
     return text;
   }
   const Memory::Model& next = *memory.next;
   text << tr("The next larger model has %1 and needs %2 of each member.")
-              .arg(size_of(next), Format::bytes(next.member_bytes));
+              .arg(size_of(next), Format::gigabytes(next.member_bytes));
   text << tr("%n of %1 offer that, and %2 would have to.", nullptr, static_cast<int>(next.with_room))
               .arg(Format::integer(memory.members), Format::integer(memory.needs_room));
   return text << own_room(memory, next);
@@ -148,8 +148,8 @@ QStringList CapacityWords::shrinking(const Memory& memory) {
                static_cast<int>(memory.results_needed))};
   text << tr("The present model needs %1 of each member and %2 of all: %n of %3 have room, %4 are offered.",
              nullptr, static_cast<int>(model.with_room))
-              .arg(Format::bytes(model.member_bytes), Format::bytes(model.network_bytes),
-                   Format::integer(model.members), Format::bytes(model.offered_bytes));
+              .arg(Format::gigabytes(model.member_bytes), Format::gigabytes(model.network_bytes),
+                   Format::integer(model.members), Format::gigabytes(model.offered_bytes));
   text << votes(model);
   return text << tr("Members that are away count for seven days.");
 }

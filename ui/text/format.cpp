@@ -56,6 +56,12 @@ QString Format::bytes(std::uint64_t value) {
   return three_digits(scaled) + QStringLiteral("\u00a0") + QLatin1String(units[unit]);
 }
 
+QString Format::gigabytes(std::uint64_t value) {
+  const bool large = value >= 1'000'000'000'000;
+  return QLocale().toString(static_cast<double>(value) / (large ? 1e12 : 1e9), 'f', 1) +
+         (large ? QStringLiteral("\u00a0TB") : QStringLiteral("\u00a0GB"));
+}
+
 QString Format::loss(double value) {
   return significant(value, 4);
 }

@@ -18,7 +18,9 @@ class Format {
   static QString integer(std::uint64_t value);  // "12,345"
   static QString si(double value);              // "1.24 M", for tokens and parameters
   static QString bytes(std::uint64_t value);    // "1.50 GiB"
-  static QString loss(double value);            // four significant digits: "3.214"; not finite: dash
+  static QString gigabytes(
+      std::uint64_t value);           // "1.5 GB", "1.6 TB": of memory that members offer, in whole 0.5 GB
+  static QString loss(double value);  // four significant digits: "3.214"; not finite: dash
   static QString loss(const std::optional<double>& value);
   static QString significant(double value,
                              int digits);         // plain or with an exponent, whichever is shorter to read

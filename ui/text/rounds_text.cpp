@@ -1,5 +1,6 @@
 #include "ui/text/rounds_text.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ui/text/format.h"
@@ -9,6 +10,7 @@ namespace {
 
 constexpr double low_success = 0.5;
 constexpr int shown_id_characters = 12;
+constexpr std::uint32_t largest_slow_percent = 80;  // less is worth saying
 
 }  // namespace
 
@@ -69,6 +71,7 @@ QString RoundsWords::part(const node::RoundsView& rounds) {
       text << tr("No node holds part %1, so nobody can train.").arg(i + 1);
     else if (part.holders[i] == 1)
       text << tr("Only one node holds part %1: training stops if it goes.").arg(i + 1);
+  text << speed(part);
   if (part.paused) text << tr("It is paused, and the others go around it.");
   text << tr("Nodes whose text passes through it: %1.").arg(Format::integer(part.sessions));
   text << tr("Micro-batches of its own text that passed the whole model: %1.")
@@ -78,6 +81,15 @@ QString RoundsWords::part(const node::RoundsView& rounds) {
                 .arg(Format::integer(part.replaced));
   text << checks(part);
   return text.join(QLatin1Char(' '));
+}
+
+// Of the slowest part, where that makes a difference.
+QStringList RoundsWords::speed(const node::PartView& part) {
+  const auto slowest = std::min_element(part.speeds.begin(), part.speeds.end());
+  if (slowest == part.speeds.end() || *slowest > largest_slow_percent) return {};
+  return {tr("Part %1 is the slowest, with %2 of the speed of the fastest one.")
+              .arg(slowest - part.speeds.begin() + 1)
+              .arg(Format::percent(*slowest / 100.0))};
 }
 
 QStringList RoundsWords::placement(const node::PartView& part) {

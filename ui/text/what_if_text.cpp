@@ -1,15 +1,10 @@
 #include "ui/text/what_if_text.h"
 
-#include <QLocale>
 #include <utility>
 
 #include "ui/text/format.h"
 
 namespace neuroshard::ui {
-
-QString WhatIfWords::gigabytes(std::uint64_t bytes) {
-  return tr("%1\u00a0GB").arg(QLocale().toString(static_cast<double>(bytes) / 1e9, 'f', 1));
-}
 
 QString WhatIfWords::answer(const node::WhatIfQuery& query, const node::WhatIf& answer) {
   const bool leaves = !query.memory_bytes;
@@ -32,14 +27,14 @@ QString WhatIfWords::answer(const node::WhatIfQuery& query, const node::WhatIf& 
 QString WhatIfWords::offered(const node::WhatIf& answer, bool leaves) {
   const node::NetworkMemoryView& now = answer.now.memory;
   const node::NetworkMemoryView& then = answer.then.memory;
-  const QString all = gigabytes(then.offered_bytes);
+  const QString all = Format::gigabytes(then.offered_bytes);
   QString text;
   if (leaves) {
     text = tr("Without this computer, the other members offer %1.").arg(all);
   } else if (then.offered_bytes == now.offered_bytes) {
     text = tr("All members would offer %1, as now.").arg(all);
   } else {
-    text = tr("All members would offer %1 instead of %2.").arg(all, gigabytes(now.offered_bytes));
+    text = tr("All members would offer %1 instead of %2.").arg(all, Format::gigabytes(now.offered_bytes));
   }
   if (then.tier == now.tier) return text;
   return text + QLatin1Char(' ') + tr("The tier would be %1.").arg(QString::fromStdString(then.tier));
@@ -54,7 +49,7 @@ QString WhatIfWords::needs(const QString& which, const node::MemoryOutlook& outl
   const auto members = static_cast<int>(outlook.lacking_members);
   if (outlook.lacking_bytes == 0)
     return members == 0 ? QString() : tr("%1 needs room at %n more member(s).", nullptr, members).arg(which);
-  const QString bytes = gigabytes(outlook.lacking_bytes);
+  const QString bytes = Format::gigabytes(outlook.lacking_bytes);
   if (members == 0) return tr("%1 needs %2 more.").arg(which, bytes);
   return tr("%1 needs %2 more, and room at %n more member(s).", nullptr, members).arg(which, bytes);
 }

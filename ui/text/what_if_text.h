@@ -14,7 +14,6 @@ class WhatIfWords {
  public:
   static QString answer(const node::WhatIfQuery& query, const node::WhatIf& answer);
   // Of 10⁹ bytes, as the members' offers are counted: "8.5 GB".
-  static QString gigabytes(std::uint64_t bytes);
 
  private:
   static QString offered(const node::WhatIf& answer, bool leaves);

@@ -107,8 +107,8 @@ Expected<std::vector<WantedSize>> wanted_sizes(const std::vector<std::string>& f
   return sizes;
 }
 
-std::string gigabytes(std::uint64_t tiers) {
-  return fmt::format("{:g} GB", static_cast<double>(tiers * plan::memory_tier_bytes) / 1e9);
+std::string memory_of(std::uint64_t tiers) {
+  return gigabytes(tiers * plan::memory_tier_bytes);
 }
 
 // Memory for the size that the profile is at, in whole tiers. Two copies of the model have room in what all members offer, unless a
@@ -123,7 +123,7 @@ Expected<void> find_needs(const config::ConsensusPart& consensus, const WantedSi
       return make_error(
           ErrorCode::InvalidArgument,
           fmt::format("--grow-to {}x{}: {} is too little, because a member needs {} for that model",
-                      wanted.layers, wanted.hidden, gigabytes(*wanted.member_tiers), gigabytes(least)));
+                      wanted.layers, wanted.hidden, memory_of(*wanted.member_tiers), memory_of(least)));
     size.member_tiers = *wanted.member_tiers;
     size.network_tiers = wanted.network_tiers.value_or(size.member_tiers);
     return {};
@@ -175,8 +175,8 @@ void show_sizes(const config::ConsensusPart& consensus, Output& out, nlohmann::o
         compute::model_parameter_count(config::model_shape(config::at_size(consensus, i + 1)));
     out.line(fmt::format("  {:<28} {} parameters; {} of each, {} of all",
                          fmt::format("{} layers of width {}", size.layers, size.hidden),
-                         human_count(parameters), gigabytes(size.member_tiers),
-                         gigabytes(size.network_tiers)));
+                         human_count(parameters), memory_of(size.member_tiers),
+                         memory_of(size.network_tiers)));
     document["grows_to"].push_back({{"layers", size.layers},
                                     {"hidden", size.hidden},
                                     {"parameters", parameters},

@@ -44,14 +44,14 @@ std::string size_of(const Memory::Model& model) {
 }
 
 std::string offered(std::uint64_t bytes) {
-  return bytes == 0 ? "nothing is offered" : mebibytes(bytes) + " are offered";
+  return bytes == 0 ? "nothing is offered" : gigabytes(bytes) + " are offered";
 }
 
 // The needs of a size, and the offers for it.
 std::string counts(const Memory::Model& model, const char* of_all) {
   std::string text =
-      fmt::format("needs {} of each member and {} {}: {} of {} {} room, {}", mebibytes(model.member_bytes),
-                  mebibytes(model.network_bytes), of_all, model.with_room, model.members,
+      fmt::format("needs {} of each member and {} {}: {} of {} {} room, {}", gigabytes(model.member_bytes),
+                  gigabytes(model.network_bytes), of_all, model.with_room, model.members,
                   model.with_room == 1 ? "has" : "have", offered(model.offered_bytes));
   if (model.room_percent < model.needs_percent)
     text += fmt::format(", and those with room have {} % of the votes of {} % that are needed",
@@ -85,10 +85,10 @@ std::string kept_text(const Memory& memory) {
   std::string text = ", and keeps its size";
   if (memory.possible)
     text += fmt::format("; enough members have room for {}, with {} of each", size_of(*memory.possible),
-                        mebibytes(memory.possible->member_bytes));
+                        gigabytes(memory.possible->member_bytes));
   if (memory.next)
     text += fmt::format("; {} need {}, which {} of {} {}, and {} would have to", size_of(*memory.next),
-                        mebibytes(memory.next->member_bytes), memory.next->with_room, memory.members,
+                        gigabytes(memory.next->member_bytes), memory.next->with_room, memory.members,
                         memory.next->with_room == 1 ? "offers" : "offer", memory.needs_room);
   return text;
 }
@@ -120,8 +120,8 @@ std::string memory_text(const node::RoundsView& rounds) {
   const Memory& memory = *rounds.memory;
   if (memory.known == 0 && memory.asked == node::SizeChange::None) return "";
   const std::string text = fmt::format(
-      "{} by {} of {}, tier {}; the model needs {} of each", mebibytes(memory.offered_bytes), memory.known,
-      plural(memory.members, "member"), memory.tier, mebibytes(memory.present.member_bytes));
+      "{} by {} of {}, tier {}; the model needs {} of each", gigabytes(memory.offered_bytes), memory.known,
+      plural(memory.members, "member"), memory.tier, gigabytes(memory.present.member_bytes));
   return text + (memory.can_change ? sizes_text(memory) : kept_text(memory));
 }
 

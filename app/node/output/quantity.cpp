@@ -52,6 +52,10 @@ Expected<double> parse_operations(const std::string& flag, const std::string& te
                     fmt::format("{} is \"{}\"; give a positive number like 4e11 or 400G", flag, text));
 }
 
+std::string gigabytes(std::uint64_t bytes) {
+  return fmt::format("{:.4g} GB", static_cast<double>(bytes) / 1e9);
+}
+
 std::string mebibytes(std::uint64_t bytes) {
   return bytes == 0 ? "—" : fmt::format("{} MiB", bytes >> 20);
 }

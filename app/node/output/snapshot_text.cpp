@@ -134,6 +134,7 @@ nlohmann::ordered_json part_json(const node::PartView& part) {
       {"count", part.count},
       {"holds", part.holds},
       {"holders", part.holders},
+      {"speeds_percent", part.speeds},
       {"paused", part.paused},
       {"sessions", part.sessions},
       {"finished", part.finished},
@@ -187,6 +188,7 @@ std::string part_text(const node::RoundsView& rounds) {
   if (part.moves_to > 0 && part.reason != node::PartReason::None)
     text += fmt::format(", because {}", part_reason(part.reason));
   if (!part.holders.empty()) text += fmt::format("; nodes by part: {}", fmt::join(part.holders, ", "));
+  if (!part.speeds.empty()) text += fmt::format("; speed by part: {} %", fmt::join(part.speeds, " %, "));
   text += fmt::format("; {} driver{} pass{} through this node; {} micro-batches of its own text finished",
                       part.sessions, part.sessions == 1 ? "" : "s", part.sessions == 1 ? "es" : "",
                       part.finished);

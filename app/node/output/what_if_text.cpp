@@ -5,15 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/output/memory_text.h"
+#include "app/node/output/quantity.h"
 
 namespace neuroshard::app {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string gigabytes(std::uint64_t bytes) {
-  return fmt::format("{:.4g} GB", static_cast<double>(bytes) / 1e9);
-}
 
 std::string plural(std::uint32_t count, const char* one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");

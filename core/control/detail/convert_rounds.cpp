@@ -255,6 +255,7 @@ void encode_part(const node::PartView& from, wire::Part* to) {
   to->set_count(from.count);
   to->set_holds(from.holds);
   for (const std::uint32_t holders : from.holders) to->add_holders(holders);
+  for (const std::uint32_t speed : from.speeds) to->add_speeds(speed);
   to->set_paused(from.paused);
   to->set_sessions(from.sessions);
   to->set_finished(from.finished);
@@ -281,6 +282,7 @@ node::PartView decode_part(const wire::Part& from) {
   to.count = from.count();
   to.holds = from.holds();
   to.holders.assign(from.holders().begin(), from.holders().end());
+  to.speeds.assign(from.speeds().begin(), from.speeds().end());
   to.paused = from.paused();
   to.sessions = from.sessions();
   to.finished = from.finished();

@@ -66,7 +66,11 @@ class TestSnapshotText : public QObject {
                      .find("the network chose it; moves to part 1, because one owner's nodes hold it") !=
                  std::string::npos,
              row_of(view, "Part").c_str());
+    QVERIFY(row_of(view, "Part").find("speed") == std::string::npos);  // nobody states one
+    part.speeds = {45, 100};
+    QVERIFY(row_of(view, "Part").find("; speed by part: 45 %, 100 %; ") != std::string::npos);
     const auto json = snapshot_json(view)["rounds"]["part"];
+    QCOMPARE(json["speeds_percent"][0].get<int>(), 45);
     QCOMPARE(json["moves_to"].get<int>(), 1);
     QCOMPARE(json["checks"]["withheld"].get<int>(), 2);
     QCOMPARE(json["checkers"].size(), std::size_t{2});
@@ -84,16 +88,15 @@ class TestSnapshotText : public QObject {
     memory.tier = "Nano";
     memory.present = {6, 512, 40'000'000, 1'200'000'000, 3};
     memory.next = {8, 640, 61'000'000, 2'500'000'000, 1};
-    const std::string begin =
-        "Offered    5722 MiB by 3 of 4 members, tier Nano; the model needs 1144 MiB of each";
+    const std::string begin = "Offered    6 GB by 3 of 4 members, tier Nano; the model needs 1.2 GB of each";
     QCOMPARE(row_of(view, "Offered"),
              begin +
-                 ", and keeps its size; 8 layers of width 640 need 2384 MiB, which 1 of 4 "
+                 ", and keeps its size; 8 layers of width 640 need 2.5 GB, which 1 of 4 "
                  "offers, and 3 would have to");
     memory.possible = std::exchange(memory.next, std::nullopt);
     QCOMPARE(row_of(view, "Offered"), begin +
                                           ", and keeps its size; enough members have room for 8 layers of "
-                                          "width 640, with 2384 MiB of each");
+                                          "width 640, with 2.5 GB of each");
     memory.members = memory.known = 1;
     QVERIFY(row_of(view, "Offered").find("by 1 of 1 member, tier") != std::string::npos);
   }
@@ -109,11 +112,10 @@ class TestSnapshotText : public QObject {
     memory.results_needed = 4;
     memory.present = {2, 128, 1'000'000, 500'000'000, 4};
     memory.next = {4, 128, 2'000'000, 1'000'000'000, 3, 5'500'000'000, 4, 3'000'000'000, 75, 75};
-    const std::string begin =
-        "Offered    2861 MiB by 4 of 4 members, tier Nano; the model needs 476 MiB of each";
+    const std::string begin = "Offered    3 GB by 4 of 4 members, tier Nano; the model needs 0.5 GB of each";
     const std::string next =
-        "; the next model, 4 layers of width 128, needs 953 MiB of each member and 5245 MiB of all "
-        "with a reserve: 3 of 4 have room, 2861 MiB are offered";
+        "; the next model, 4 layers of width 128, needs 1 GB of each member and 5.5 GB of all "
+        "with a reserve: 3 of 4 have room, 3 GB are offered";
     QCOMPARE(row_of(view, "Offered"), begin + next);
     memory.asked = node::SizeChange::Up;
     memory.results = 2;
@@ -127,11 +129,10 @@ class TestSnapshotText : public QObject {
     QCOMPARE(row_of(view, "Offered"), begin + "; it is the largest of the profile");
     memory.present = {4, 128, 2'000'000, 1'000'000'000, 1, 3'500'000'000, 5, 3'000'000'000, 20, 50};
     const std::string lacks =
-        "; the model has too little memory: it needs 953 MiB of each member and 3337 MiB of all: 1 "
-        "of 5 has room, 2861 MiB are offered, and those with room have 20 % of the votes of 50 % "
+        "; the model has too little memory: it needs 1 GB of each member and 3.5 GB of all: 1 "
+        "of 5 has room, 3 GB are offered, and those with room have 20 % of the votes of 50 % "
         "that are needed";
-    const std::string small =
-        "Offered    2861 MiB by 4 of 4 members, tier Nano; the model needs 953 MiB of each";
+    const std::string small = "Offered    3 GB by 4 of 4 members, tier Nano; the model needs 1 GB of each";
     QCOMPARE(row_of(view, "Offered"), small + lacks);
     memory.asked = node::SizeChange::Down;
     memory.results = 3;

@@ -138,6 +138,7 @@ void TestControlRounds::the_part_of_the_model_arrives() {
     part.found_wrong = 1;
     part.withheld = 2;
     part.checkers = {3, 0};
+    part.speeds = {45, 100};
     part.follows_plan = true;
     part.moves_to = 1;
     part.reason = node::PartReason::OneWallet;
@@ -148,6 +149,7 @@ void TestControlRounds::the_part_of_the_model_arrives() {
   const node::PartView& part = *view->rounds.part;
   QVERIFY(part.found_right == 20 && part.found_wrong == 1 && part.withheld == 2);
   QVERIFY((part.checkers == std::vector<std::uint32_t>{3, 0}));
+  QVERIFY((part.speeds == std::vector<std::uint32_t>{45, 100}));
   QVERIFY(part.follows_plan && part.moves_to == 1 && part.reason == node::PartReason::OneWallet);
   QCOMPARE(path[0].node, std::string(64, '1'));
   QCOMPARE(*path[0].computing_ms, 12.5);

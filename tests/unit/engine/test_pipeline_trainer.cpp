@@ -212,6 +212,8 @@ class TestPipelineTrainer : public QObject {
     bench.trainer.detach();
     bench.attach();
     QVERIFY(!bench.trainer.tokens_per_second());  // of another part
+    bench.step();
+    bench.on_executor([] {});
   }
 
   void jobs_wait_outside_of_a_step() {

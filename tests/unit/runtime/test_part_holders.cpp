@@ -95,9 +95,13 @@ class TestPartHolders : public QObject {
   // Five drivers. By their speeds the holders of the second part have 3.6, 0.7 and 0.7 of five sessions; one is their own.
   void slow_holders_have_only_their_own_session() {
     HoldersChain all;
+    QVERIFY(all.holders(all.founders[0], 0).speeds_together(all.chain.registry()).empty());
     QVERIFY(all.chain.say(all.founders[2], chain::Offer{8, 5000}));
     for (const std::size_t slow : {all.founders[3], all.founders[4]})
       QVERIFY(all.chain.say(slow, chain::Offer{8, 1000}));
+    // The first part's have stated none, and count as the median of the others.
+    const auto together = all.holders(all.founders[0], 0).speeds_together(all.chain.registry());
+    QCOMPARE(together, (std::vector<double>{2000, 7000}));
     for (int round = 0; round < 3; ++round) {
       for (const std::size_t self : {all.founders[0], all.founders[1]}) {
         const auto hops = all.holders(self, 0).choose(all.chain.registry());

@@ -9,6 +9,7 @@
 #include "app/node/commands/plan/boundary_bytes.h"
 #include "app/node/commands/plan/network_what_if.h"
 #include "app/node/commands/plan/plan_input.h"
+#include "app/node/output/quantity.h"
 #include "core/compute/slot.h"
 #include "core/config/network_profile.h"
 #include "core/plan/architecture.h"
@@ -32,10 +33,6 @@ struct NetworkPlan {
   std::optional<plan::Chain> chain;
   plan::Plan plan;
 };
-
-std::string gigabytes(std::uint64_t bytes) {
-  return fmt::format("{:.4g} GB", static_cast<double>(bytes) / 1e9);
-}
 
 // Both of one ladder, so depth and width tell them apart.
 bool same(const compute::ModelShape& a, const compute::ModelShape& b) {

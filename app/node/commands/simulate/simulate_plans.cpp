@@ -66,7 +66,7 @@ ordered_json to_json(const sim::PlanScenarioOptions& options, const sim::PlanSce
   return json;
 }
 
-std::string gigabytes(double bytes) {
+std::string rounded_gigabytes(double bytes) {
   return fmt::format("{:.1f} GB", bytes / 1e9);
 }
 
@@ -92,10 +92,11 @@ void show(const sim::PlanScenarioOptions& options, const sim::PlanScenarioResult
   row("training stopped", fmt::format("{} times, {:.0f} s", run.stalls, run.stalled_seconds));
   row("owners of a slot", fmt::format("{} or more; fewer than {} in {:.1f} % of the time", run.least_owners,
                                       options.replicas, 100 * run.short_share));
-  row("fetched", fmt::format("{}; {} by nodes that left before they served", gigabytes(run.bytes),
-                             gigabytes(run.unused_bytes)));
-  row("planned", fmt::format("{} for newcomers, {} for {} moves of others", gigabytes(run.joined_bytes),
-                             gigabytes(run.moved_bytes), run.moves));
+  row("fetched", fmt::format("{}; {} by nodes that left before they served", rounded_gigabytes(run.bytes),
+                             rounded_gigabytes(run.unused_bytes)));
+  row("planned",
+      fmt::format("{} for newcomers, {} for {} moves of others", rounded_gigabytes(run.joined_bytes),
+                  rounded_gigabytes(run.moved_bytes), run.moves));
   row("slowest plan", fmt::format("{:.2f} s", run.slowest_plan_seconds));
   if (result.of_honest)
     row("beside true declarations",

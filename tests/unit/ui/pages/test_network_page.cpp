@@ -151,23 +151,23 @@ void TestNetworkPage::the_memory_of_the_network_is_shown() {
   QTRY_COMPARE(
       text("capacity_models"),
       QString::fromUtf8(
-          "The next larger model has 8 layers of width 640 (61.0\u00a0M parameters) and needs 2.33\u00a0GiB "
+          "The next larger model has 8 layers of width 640 (61.0\u00a0M parameters) and needs 2.5\u00a0GB "
           "of "
-          "each member. 3 of 6 offer that, and 5 would have to. This computer offers 477\u00a0MiB less than "
+          "each member. 3 of 6 offer that, and 5 would have to. This computer offers 0.5\u00a0GB less than "
           "each member "
           "needs."));
   QVERIFY(text("capacity_rule").contains(QStringLiteral("keeps its size")));
   const auto facts = card->findChildren<Fact*>();
   QStringList values;
   for (const Fact* fact : facts) values << fact->value();
-  QCOMPARE(values, (QStringList{QString::fromUtf8("44.7\u00a0GiB"), QStringLiteral("Micro"),
-                                QString::fromUtf8("1.86\u00a0GiB"), QString::fromUtf8("1.12\u00a0GiB")}));
+  QCOMPARE(values, (QStringList{QString::fromUtf8("48.0\u00a0GB"), QStringLiteral("Micro"),
+                                QString::fromUtf8("2.0\u00a0GB"), QString::fromUtf8("1.2\u00a0GB")}));
   memory.possible = std::exchange(memory.next, std::nullopt);
   show();
   QTRY_COMPARE(
       text("capacity_models"),
       QString::fromUtf8("Enough members have room for 8 layers of width 640 (61.0\u00a0M parameters), with "
-                        "2.33\u00a0GiB of each."));
+                        "2.5\u00a0GB of each."));
   memory.next = {10, 768, 120'000'000, 2'000'000'000, 4};
   show();
   QTRY_VERIFY(text("capacity_models").endsWith(QStringLiteral("This computer has room.")));
@@ -215,8 +215,8 @@ void TestNetworkPage::a_part_of_the_model_is_told() {
   fixture_->show<NetworkPage>();
   QVERIFY(!fixture_->find<QLabel>("part")->isVisible());
   fixture_->publish([](node::Snapshot& snapshot) {
-    snapshot.rounds.part =
-        node::PartView{2, 3, "layers 2 to 3", {2, 1, 0}, false, 1, 1234, 0, 0, {}, 0, 0, 0, {}};
+    snapshot.rounds.part = node::PartView{
+        2, 3, "layers 2 to 3", {2, 1, 0}, {81, 100, 90}, false, 1, 1234, 0, 0, {}, 0, 0, 0, {}};
   });
   QVERIFY(fixture_->find<QLabel>("part")->isVisible());
   const QString told = text("part");
@@ -227,7 +227,8 @@ void TestNetworkPage::a_part_of_the_model_is_told() {
   QVERIFY2(told.contains("checked and found right: 0.") && !told.contains("wrong") &&
                !told.contains("Nobody checks"),
            qPrintable(told));
-  QVERIFY2(!told.contains("part 1:") && !told.contains("paused") && !told.contains("on the way"),
+  QVERIFY2(!told.contains("part 1:") && !told.contains("slowest") && !told.contains("paused") &&
+               !told.contains("on the way"),
            qPrintable(told));
   fixture_->publish([](node::Snapshot& snapshot) {
     node::PartView& part = *snapshot.rounds.part;
@@ -238,12 +239,14 @@ void TestNetworkPage::a_part_of_the_model_is_told() {
     part.found_wrong = 1;
     part.withheld = 2;
     part.checkers = {3, 0, 2};
+    part.speeds = {45, 100, 80};
   });
   const QString checks = text("part");
   for (const char* said : {"The network chose it. It moves to part 3, which no node holds.",
                            "checked and found right: 20.", "Found wrong: 1;", "did not send the data: 2.",
+                           "Part 1 is the slowest, with 45\u00a0% of the speed of the fastest one.",
                            "Nobody checks part 2: every node with a vote holds it."})
-    QVERIFY2(checks.contains(QLatin1String(said)), qPrintable(checks));
+    QVERIFY2(checks.contains(QString::fromUtf8(said)), qPrintable(checks));
 }
 
 void TestNetworkPage::a_path_has_the_times_of_its_hops() {
@@ -253,7 +256,7 @@ void TestNetworkPage::a_path_has_the_times_of_its_hops() {
     fixture_->publish([&](node::Snapshot& snapshot) {
       snapshot.identity.node_id = std::string(64, 'b');
       snapshot.rounds.part =
-          node::PartView{2, 2, "layers 2 to 3", {1, 1}, false, 1, 1234, 0, 0, hops, 0, 0, 0, {}};
+          node::PartView{2, 2, "layers 2 to 3", {1, 1}, {}, false, 1, 1234, 0, 0, hops, 0, 0, 0, {}};
     });
   };
   publish({});

@@ -31,8 +31,8 @@ node::NetworkMemoryView sized() {
   return memory;
 }
 const QString next_model = QStringLiteral(
-    "The next model, 4 layers of width 128 (2.00 M parameters), needs 954 MiB of each member and, with a "
-    "reserve, 5.12 GiB of all: ");
+    "The next model, 4 layers of width 128 (2.00 M parameters), needs 1.0 GB of each member and, with a "
+    "reserve, 5.5 GB of all: ");
 
 }  // namespace
 
@@ -65,7 +65,7 @@ class TestCapacityText : public QObject {
     memory.next = {4, 128, 2'000'000, 1'000'000'000, 1};
     QCOMPARE(models(memory),
              QStringLiteral("The next larger model has 4 layers of width 128 (2.00 M parameters) and needs "
-                            "954 MiB of each member. 1 of 4 offers that, and 3 would have to."));
+                            "1.0 GB of each member. 1 of 4 offers that, and 3 would have to."));
     QVERIFY(CapacityWords::rule(memory).contains(QStringLiteral("keeps its size")));
   }
 
@@ -73,18 +73,17 @@ class TestCapacityText : public QObject {
     node::NetworkMemoryView memory = sized();
     memory.next->offered_bytes = 3'000'000'000;
     memory.own_bytes = 600'000'000;
-    QCOMPARE(models(memory),
-             next_model +
-                 QStringLiteral(
-                     "3 of 4 have room, 2.79 GiB are offered. This computer offers 381 MiB less than each "
-                     "member needs."));
+    QCOMPARE(
+        models(memory),
+        next_model +
+            QStringLiteral("3 of 4 have room, 3.0 GB are offered. This computer offers 0.4 GB less than each "
+                           "member needs."));
     memory.own_bytes = 0;
     memory.next->with_room = 1;
     memory.next->room_percent = 25;
-    QCOMPARE(
-        models(memory),
-        next_model + QStringLiteral("1 of 4 has room, 2.79 GiB are offered. Those with room have 25 % of "
-                                    "the votes, and 75 % are needed."));
+    QCOMPARE(models(memory),
+             next_model + QStringLiteral("1 of 4 has room, 3.0 GB are offered. Those with room have 25 % of "
+                                         "the votes, and 75 % are needed."));
     QCOMPARE(
         CapacityWords::rule(memory),
         QStringLiteral(
@@ -96,7 +95,7 @@ class TestCapacityText : public QObject {
 
   void a_larger_model_comes() {
     node::NetworkMemoryView memory = sized();
-    const QString enough = next_model + QStringLiteral("3 of 4 have room, 5.59 GiB are offered.");
+    const QString enough = next_model + QStringLiteral("3 of 4 have room, 6.0 GB are offered.");
     QCOMPARE(models(memory),
              enough + QStringLiteral(" The network changes to it after 4 rounds with enough memory."));
     memory.asked = node::SizeChange::Up;
@@ -121,9 +120,9 @@ class TestCapacityText : public QObject {
     memory.present = {2, 128, 1'000'000, 500'000'000, 1, 7'000'000'000, 5, 3'000'000'000, 20, 50};
     memory.next->offered_bytes = 3'000'000'000;
     const QString why = QStringLiteral(
-        " with too little memory. The present model needs 477 MiB of each member and 6.52 GiB of all: 1 of 5 "
-        "has room, 2.79 "
-        "GiB are offered. Those with room have 20 % of the votes, and 50 % are needed. Members that are away "
+        " with too little memory. The present model needs 0.5 GB of each member and 7.0 GB of all: 1 of 5 "
+        "has room, 3.0 "
+        "GB are offered. Those with room have 20 % of the votes, and 50 % are needed. Members that are away "
         "count for seven "
         "days.");
     QCOMPARE(models(memory), QStringLiteral("The network changes to a smaller model after 4 rounds") + why);
