@@ -159,7 +159,12 @@ std::shared_ptr<node::MemberDecisions> ChainRounds::decisions() {
 
 void ChainRounds::limit_memory(std::uint64_t bytes) {
   static_cast<void>(host_.executor().post([this, life = lifetime_.token(), bytes] {
-    if (life.alive()) part_.limit_memory(bytes);
+    if (!life.alive()) return;
+    const bool starts_anew = part_.has_more_to_offer();
+    part_.limit_memory(bytes);
+    if (!starts_anew && part_.has_more_to_offer())
+      services_.logger.info("rounds",
+                            "the memory limit was raised: this node starts anew, so that it can offer more");
   }));
 }
 

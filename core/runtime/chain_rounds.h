@@ -70,8 +70,9 @@ class ChainRounds final {
   std::shared_ptr<node::MemberDecisions> decisions();
   // The node whose training the status reports carry; null before that node ends.
   void watch(node::Node* node);
-  // The network's model has another size than the one here: the node has to end and start anew. Any thread.
-  bool needs_new_start() const { return size_.has_changed(); }
+  // The network's model has another size than the one here, or this node may offer more memory for a larger one: the node has to
+  // end and start anew. Any thread.
+  bool needs_new_start() const { return size_.has_changed() || part_.has_more_to_offer(); }
   // Ends the rounds and waits until everything is on the disk. The caller holds the data directory's lock.
   // Further calls do nothing.
   void stop();

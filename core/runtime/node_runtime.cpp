@@ -186,7 +186,7 @@ Expected<void> NodeRuntime::run(const node::TrainingPlan& plan, const CancelToke
       // Refused when the shutdown was requested through the control service before.
       if (is_stopping) static_cast<void>(engine_->request_shutdown().ok());
     }
-    // All members do it at once and are back soon, so nobody says that it is away.
+    // It is back within seconds, and others may do the same now, so it does not say that it is away.
     if (!is_stopping && rounds_ && rounds_->needs_new_start()) {
       departure.leave_out();
       needs_new_start_ = is_stopping = engine_->request_shutdown().ok();

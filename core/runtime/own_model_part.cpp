@@ -1,6 +1,7 @@
 #include "core/runtime/own_model_part.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/plan/architecture.h"
@@ -32,6 +33,8 @@ std::vector<double> part_work(const config::ConsensusPart& network) {
 OwnModelPart::OwnModelPart(const config::DataDirectory& directory, storage::FileEnv& files,
                            const net::NodeId& self) {
   const config::ConsensusPart& network = directory.profile().consensus;
+  model_grows_ = !network.sizes.empty();
+  first_limit_ = directory.settings().number(config::Setting::MemoryLimit);
   if (network.size < network.sizes.size())
     next_needs_ = static_cast<std::uint32_t>(network.sizes[network.size].member_tiers);
   auto part = config::own_part(directory, files);
@@ -49,6 +52,14 @@ void OwnModelPart::take(const engine::RoundFacts& facts) {
   memory_limit_ = facts.memory_limit;
   next_fits_ = facts.next_size_fits;
   held_ = part_of(facts);
+}
+
+void OwnModelPart::limit_memory(std::uint64_t bytes) {
+  user_limit_ = bytes;
+  const auto tiers = [](std::uint64_t limit) {
+    return limit == 0 ? std::numeric_limits<std::uint64_t>::max() : limit / plan::memory_tier_bytes;
+  };
+  if (model_grows_ && tiers(bytes) > tiers(first_limit_)) has_more_to_offer_ = true;
 }
 
 std::uint32_t OwnModelPart::offered_tiers() const {

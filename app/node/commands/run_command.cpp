@@ -118,7 +118,7 @@ runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirec
   return options;
 }
 
-enum class Next : std::uint8_t { Nothing, NewProgram, OtherModel };
+enum class Next : std::uint8_t { Nothing, NewProgram, NewStart };
 
 // Until it is stopped, or something comes next.
 Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, CommandContext& context,
@@ -143,7 +143,7 @@ Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, 
   view.clear();
   if (!context.stop.cancelled())
     *next = watch.has_asked()            ? Next::NewProgram
-            : running->needs_new_start() ? Next::OtherModel
+            : running->needs_new_start() ? Next::NewStart
                                          : Next::Nothing;
   NS_RETURN_IF_ERROR(ended);
   context.output.line(
@@ -151,8 +151,9 @@ Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, 
   return {};
 }
 
-// A node whose program was replaced goes on as the new one, and a node whose network has a model of another size goes on with
-// that, in the same process: a terminal, a service manager or the desktop app that started it has nothing to do.
+// A node whose program was replaced goes on as the new one. One whose network has a model of another size goes on with that, and
+// one that may take more memory plans it anew. All in the same process: a terminal, a service manager or the desktop app that
+// started it has nothing to do.
 Expected<void> run_on(const RunFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const platform::ProgramFile program, platform::ProgramFile::of_this_process());
   Next next = Next::Nothing;
@@ -161,7 +162,7 @@ Expected<void> run_on(const RunFlags& flags, CommandContext& context) {
   if (!ended.ok()) context.output.error(ended.error());
   context.output.line(next == Next::NewProgram
                           ? "The program was replaced by another version, which goes on from here."
-                          : "The network's model has another size now. This node goes on with it.");
+                          : "This node starts anew, for a model of another size or with more memory.");
   return program.run_again();
 }
 
