@@ -18,6 +18,7 @@ namespace neuroshard::runtime {
 namespace {
 
 constexpr Duration refresh_pause = std::chrono::milliseconds(500);
+constexpr Duration raised_settles = std::chrono::seconds(3);
 constexpr std::size_t most_pull_bytes = 16u << 10;
 constexpr net::RequestLimits reports{
     .per_second = 2, .burst = 16, .group_factor = 8, .bytes_per_second = 64u << 10, .bytes_burst = 1u << 20};
@@ -119,6 +120,7 @@ void ChainRounds::stop() {
     lifetime_.end();
     host_.member().set_members(nullptr);
     timer_.reset();
+    raised_.reset();
     presence_.close();
     methods_.clear();
     if (pipeline_) pipeline_->close();
@@ -160,11 +162,15 @@ std::shared_ptr<node::MemberDecisions> ChainRounds::decisions() {
 void ChainRounds::limit_memory(std::uint64_t bytes) {
   static_cast<void>(host_.executor().post([this, life = lifetime_.token(), bytes] {
     if (!life.alive()) return;
-    const bool starts_anew = part_.has_more_to_offer();
     part_.limit_memory(bytes);
-    if (!starts_anew && part_.has_more_to_offer())
+    raised_.reset();
+    if (!part_.has_more_to_offer()) return;
+    // The change is answered first, and a person may turn it further.
+    raised_ = host_.executor().post_after(raised_settles, [this] {
       services_.logger.info("rounds",
                             "the memory limit was raised: this node starts anew, so that it can offer more");
+      offers_more_ = true;
+    });
   }));
 }
 

@@ -6,6 +6,7 @@
 // Errors: none; problems are in the view and in the log.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -72,7 +73,7 @@ class ChainRounds final {
   void watch(node::Node* node);
   // The network's model has another size than the one here, or this node may offer more memory for a larger one: the node has to
   // end and start anew. Any thread.
-  bool needs_new_start() const { return size_.has_changed() || part_.has_more_to_offer(); }
+  bool needs_new_start() const { return size_.has_changed() || offers_more_; }
   // Ends the rounds and waits until everything is on the disk. The caller holds the data directory's lock.
   // Further calls do nothing.
   void stop();
@@ -163,6 +164,8 @@ class ChainRounds final {
   std::string trouble_;
   std::vector<net::MethodTable::Registration> methods_;
   std::unique_ptr<TimerHandle> timer_;
+  std::unique_ptr<TimerHandle> raised_;  // the memory limit, and not long ago
+  std::atomic<bool> offers_more_{false};
 };
 
 }  // namespace neuroshard::runtime

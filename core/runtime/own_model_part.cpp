@@ -34,7 +34,7 @@ OwnModelPart::OwnModelPart(const config::DataDirectory& directory, storage::File
                            const net::NodeId& self) {
   const config::ConsensusPart& network = directory.profile().consensus;
   model_grows_ = !network.sizes.empty();
-  first_limit_ = directory.settings().number(config::Setting::MemoryLimit);
+  user_limit_ = first_limit_ = directory.settings().number(config::Setting::MemoryLimit);
   if (network.size < network.sizes.size())
     next_needs_ = static_cast<std::uint32_t>(network.sizes[network.size].member_tiers);
   auto part = config::own_part(directory, files);
@@ -54,12 +54,11 @@ void OwnModelPart::take(const engine::RoundFacts& facts) {
   held_ = part_of(facts);
 }
 
-void OwnModelPart::limit_memory(std::uint64_t bytes) {
-  user_limit_ = bytes;
+bool OwnModelPart::has_more_to_offer() const {
   const auto tiers = [](std::uint64_t limit) {
     return limit == 0 ? std::numeric_limits<std::uint64_t>::max() : limit / plan::memory_tier_bytes;
   };
-  if (model_grows_ && tiers(bytes) > tiers(first_limit_)) has_more_to_offer_ = true;
+  return model_grows_ && tiers(user_limit_) > tiers(first_limit_);
 }
 
 std::uint32_t OwnModelPart::offered_tiers() const {

@@ -4,7 +4,6 @@
 // Threads: the host's executor.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -36,9 +35,9 @@ class OwnModelPart {
   void take(const engine::RoundFacts& facts);
   // The user's limit from now on; 0: none. A node offers less at once, although it has the memory until it starts again. It can
   // offer more only after a new start, when its memory is planned anew.
-  void limit_memory(std::uint64_t bytes);
-  // Where the network's model grows with its members, and the limit was raised.  Threads: any.
-  bool has_more_to_offer() const { return has_more_to_offer_; }
+  void limit_memory(std::uint64_t bytes) { user_limit_ = bytes; }
+  // Where the network's model grows with its members, and the limit is higher than at the start.
+  bool has_more_to_offer() const;
   // speed: of this node's training, millions of FLOP/s; 0: not known yet.
   void measured(std::uint32_t speed) { speed_ = speed; }
   // Tells the chain's node and the training what the network wants, the network what the node offers, and people both.
@@ -58,7 +57,6 @@ class OwnModelPart {
   std::uint64_t memory_limit_ = 0, user_limit_ = 0;  // bytes
   std::uint64_t first_limit_ = 0;                    // the user's when the node started
   bool model_grows_ = false;
-  std::atomic<bool> has_more_to_offer_{false};
   std::uint32_t speed_ = 0;
   std::optional<std::uint32_t> next_needs_;  // tiers that the next larger model needs of each, by the profile
   bool next_fits_ = true;

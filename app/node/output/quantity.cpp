@@ -53,7 +53,10 @@ Expected<double> parse_operations(const std::string& flag, const std::string& te
 }
 
 std::string gigabytes(std::uint64_t bytes) {
-  return fmt::format("{:.4g} GB", static_cast<double>(bytes) / 1e9);
+  std::string text = fmt::format("{:.2f}", static_cast<double>(bytes) / 1e9);
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text + " GB";
 }
 
 std::string mebibytes(std::uint64_t bytes) {
