@@ -49,6 +49,9 @@ WhatIfPanel::WhatIfPanel(Bridge& bridge, QWidget* parent) : QWidget(parent), bri
   memory_->setDecimals(1);
   memory_->setSuffix(tr(" GB"));
   guard_wheel(memory_);
+  // Its own size hint is of the maximum, and leaves the style's padding and arrows out.
+  const int widest = memory_->fontMetrics().horizontalAdvance(QStringLiteral("00,000.0") + memory_->suffix());
+  memory_->setMinimumWidth(widest + 5 * grid_step);
   label->setBuddy(memory_);
   leave_ = new QPushButton(tr("If this computer left"), this);
   leave_->setObjectName(QStringLiteral("what_if_leave"));
