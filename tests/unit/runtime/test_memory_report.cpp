@@ -4,7 +4,7 @@
 #include "core/runtime/chain_settings.h"
 #include "core/runtime/memory_report.h"
 #include "tests/support/test_main.h"
-#include "tests/unit/chain/chain_fixture.h"
+#include "tests/unit/chain/growing_chain.h"
 
 using namespace neuroshard;                  // NOLINT
 using namespace neuroshard::runtime;         // NOLINT
@@ -38,31 +38,11 @@ struct SizedChain : ChainFixture {
     if (!validate(sized()).ok() || !begin(nodes).ok()) qFatal("no chain");
   }
   node::NetworkMemoryView view() const { return report.view(registry(), member(nodes[0])->id); }
-  // In one block, long after the last offer of any member.
-  void offer(const std::vector<std::uint32_t>& tiers) {
-    const std::uint64_t from = registry().height() + chain::offer_pause_blocks;
-    while (registry().height() < from)
-      if (!round_of(nodes)) qFatal("no round");
-    std::vector<chain::Statement> offers;
-    for (std::size_t i = 0; i < tiers.size(); ++i)
-      offers.push_back(statement(nodes[i], chain::Offer{tiers[i]}));
-    if (!append(body_of(offers)).ok()) qFatal("no offers");
-  }
-  // Until the rule changes the size, and the result of that.
+  void offer(const std::vector<std::uint32_t>& tiers) { offer_memory(*this, nodes, tiers); }
   void grow() {
-    while (!registry().size().changing)
-      if (!round_of(nodes)) qFatal("no round");
+    begin_change_of_size(*this, nodes);
     if (!view().changing || view().asked != node::SizeChange::Up) qFatal("a change is not shown");
-    chain::BlockBody body;
-    body.result.emplace();
-    body.result->round = registry().round() + 1;
-    for (std::uint32_t number = 0; number < rules().rows; ++number) {
-      chain::RowResult row;
-      row.row = number;
-      row.anchor.fill(static_cast<std::uint8_t>(100 + number));
-      body.result->rows.push_back(row);
-    }
-    if (!append(body).ok()) qFatal("no growth");
+    end_change_of_size(*this);
   }
   std::vector<std::size_t> nodes;
   const MemoryReport report{sized()};

@@ -5,7 +5,7 @@
 #include "core/runtime/own_model_size.h"
 #include "tests/support/memory_file_env.h"
 #include "tests/support/test_main.h"
-#include "tests/unit/chain/chain_fixture.h"
+#include "tests/unit/chain/growing_chain.h"
 
 using namespace neuroshard;                  // NOLINT
 using namespace neuroshard::runtime;         // NOLINT
@@ -30,21 +30,9 @@ struct Grown : ChainFixture {
     const std::vector<std::size_t> nodes = add_nodes(4);
     if (!begin(nodes).ok()) qFatal("no chain");
     before = registry_ptr();
-    std::vector<chain::Statement> offers;
-    for (const std::size_t node : nodes) offers.push_back(statement(node, chain::Offer{8}));
-    if (!append(body_of(offers)).ok()) qFatal("no offers");
-    while (!registry().size().changing)
-      if (!round_of(nodes)) qFatal("no round");
-    chain::BlockBody body;
-    body.result.emplace();
-    body.result->round = registry().round() + 1;
-    for (std::uint32_t number = 0; number < rules().rows; ++number) {
-      chain::RowResult row;
-      row.row = number;
-      row.anchor.fill(7);
-      body.result->rows.push_back(row);
-    }
-    if (!append(body).ok()) qFatal("no change");
+    offer_memory(*this, nodes, {8, 8, 8, 8});
+    begin_change_of_size(*this, nodes);
+    end_change_of_size(*this);
   }
   chain::RegistryPtr before;
 };

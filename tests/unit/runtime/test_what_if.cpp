@@ -6,7 +6,7 @@
 #include "core/runtime/own_model_part.h"
 #include "core/runtime/what_if.h"
 #include "tests/support/test_main.h"
-#include "tests/unit/chain/chain_fixture.h"
+#include "tests/unit/chain/growing_chain.h"
 
 using namespace neuroshard;                  // NOLINT
 using namespace neuroshard::runtime;         // NOLINT
@@ -40,30 +40,10 @@ struct Village : ChainFixture {
   void begin_all() {
     if (!begin(nodes).ok()) qFatal("no chain");
   }
-  void offer(const std::vector<std::uint32_t>& tiers) {
-    const std::uint64_t from = registry().height() + chain::offer_pause_blocks;
-    while (registry().height() < from)
-      if (!round_of(nodes)) qFatal("no round");
-    std::vector<chain::Statement> offers;
-    for (std::size_t i = 0; i < tiers.size(); ++i)
-      if (member(nodes[i])->memory_tiers != tiers[i])
-        offers.push_back(statement(nodes[i], chain::Offer{tiers[i]}));
-    if (!append(body_of(offers)).ok()) qFatal("no offers");
-  }
-  // Until the rule changes the size, and the result of that.
+  void offer(const std::vector<std::uint32_t>& tiers) { offer_memory(*this, nodes, tiers); }
   void grow() {
-    while (!registry().size().changing)
-      if (!round_of(nodes)) qFatal("no round");
-    chain::BlockBody body;
-    body.result.emplace();
-    body.result->round = registry().round() + 1;
-    for (std::uint32_t number = 0; number < rules().rows; ++number) {
-      chain::RowResult row;
-      row.row = number;
-      row.anchor.fill(static_cast<std::uint8_t>(100 + number));
-      body.result->rows.push_back(row);
-    }
-    if (!append(body).ok()) qFatal("no growth");
+    begin_change_of_size(*this, nodes);
+    end_change_of_size(*this);
   }
   // Founders register with a choice of their own.
   void follow_plan() {
