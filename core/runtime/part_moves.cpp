@@ -16,20 +16,19 @@ std::optional<std::uint32_t> part_of(const chain::MemberRecord& member, std::uin
   return std::nullopt;
 }
 
-}  // namespace
-
 // Those that the pipeline counts on (part_holders.h), and those that it will.
-std::vector<plan::PartHolder> PartMoves::holders(const Facts& facts) const {
-  const auto now = static_cast<std::uint64_t>(std::max<std::int64_t>(0, to_unix_ms(facts.wall)));
+std::vector<plan::PartHolder> holders_in(const chain::Registry& registry, std::uint32_t parts,
+                                         WallTime wall) {
+  const auto now = static_cast<std::uint64_t>(std::max<std::int64_t>(0, to_unix_ms(wall)));
   std::vector<plan::PartHolder> holders;
-  for (const chain::MemberRecord& member : facts.registry.members()) {
-    const auto part = part_of(member, parts_);
-    if (!part || !is_trusted(facts.registry, member)) continue;
+  for (const chain::MemberRecord& member : registry.members()) {
+    const auto part = part_of(member, parts);
+    if (!part || !is_trusted(registry, member)) continue;
     plan::PartHolder holder{member.id,           member.wallet, *part, plan::HolderState::Active,
                             member.follows_plan, member.speed};
     if (member.presence == chain::Presence::Dormant) {
       holder.state = member.is_moving() ? plan::HolderState::Arriving : plan::HolderState::Asleep;
-      const Duration counts = member.is_moving() ? arrival_patience : sleep_counts;
+      const Duration counts = member.is_moving() ? PartMoves::arrival_patience : PartMoves::sleep_counts;
       const auto away = std::chrono::milliseconds(now - std::min(now, member.dormant_ms));
       if (away > counts) continue;
     }
@@ -39,24 +38,34 @@ std::vector<plan::PartHolder> PartMoves::holders(const Facts& facts) const {
 }
 
 // A node can get a part that an active member has, or that nobody has trained yet.
-std::vector<plan::ModelPart> PartMoves::parts(const Facts& facts) const {
+std::vector<plan::ModelPart> parts_in(const chain::Registry& registry, const std::vector<double>& work) {
+  const auto count = static_cast<std::uint32_t>(work.size());
   std::vector<plan::ModelPart> parts;
-  for (std::uint32_t part = 0; part < parts_; ++part) {
-    const bool is_first =
-        part < facts.registry.rows().size() && facts.registry.rows()[part].changed_round == 0;
-    parts.push_back({is_first, work_[part]});
+  for (std::uint32_t part = 0; part < count; ++part) {
+    const bool is_first = part < registry.rows().size() && registry.rows()[part].changed_round == 0;
+    parts.push_back({is_first, work[part]});
   }
-  for (const std::uint32_t position : facts.registry.active())
-    if (const auto part = part_of(facts.registry.members()[position], parts_)) parts[*part].can_get = true;
+  for (const std::uint32_t position : registry.active())
+    if (const auto part = part_of(registry.members()[position], count)) parts[*part].can_get = true;
   return parts;
+}
+
+}  // namespace
+
+PlannedParts planned_parts(const chain::Registry& registry, const std::vector<double>& work, WallTime wall) {
+  PlannedParts planned{
+      holders_in(registry, static_cast<std::uint32_t>(work.size()), wall), parts_in(registry, work), {}};
+  planned.moves = plan::plan_part_moves(planned.parts, planned.holders, registry.beacon());
+  return planned;
 }
 
 // Once, so that nodes that join together do not follow each other around.
 PartMoves::Decision PartMoves::joining(const Facts& facts) {
-  std::vector<plan::ModelPart> fitting = parts(facts);
+  std::vector<plan::ModelPart> fitting = parts_in(facts.registry, work_);
   for (std::size_t part = 0; part < facts.fitting.size() && part < fitting.size(); ++part)
     fitting[part].can_get = fitting[part].can_get && facts.fitting[part];
-  if (!begins_with_) begins_with_ = plan::choose_part(fitting, holders(facts), self_);
+  if (!begins_with_)
+    begins_with_ = plan::choose_part(fitting, holders_in(facts.registry, parts_, facts.wall), self_);
   Decision decision;
   decision.wanted = begins_with_;
   if (*begins_with_ != facts.held) decision.model = begins_with_;
@@ -65,16 +74,9 @@ PartMoves::Decision PartMoves::joining(const Facts& facts) {
 
 const std::vector<plan::PartMove>& PartMoves::moves(const Facts& facts) {
   if (!found_ || found_->height != facts.registry.height() || facts.now - found_->at > plan_lasts)
-    found_ = Found{facts.registry.height(), facts.now,
-                   plan::plan_part_moves(parts(facts), holders(facts), facts.registry.beacon())};
+    found_ =
+        Found{facts.registry.height(), facts.now, planned_parts(facts.registry, work_, facts.wall).moves};
   return found_->moves;
-}
-
-PlannedParts planned_parts(const chain::Registry& registry, std::vector<double> work, WallTime wall) {
-  PartMoves any({}, std::move(work));
-  const std::vector<bool> fitting;
-  const PartMoves::Facts facts{registry, 0, fitting, {}, wall};
-  return {any.holders(facts), any.parts(facts), any.moves(facts)};
 }
 
 PartMoves::Decision PartMoves::decide(const Facts& facts) {

@@ -27,7 +27,7 @@ struct PlannedParts {
   std::vector<plan::PartMove> moves;
 };
 // work: of each part, FLOP of a token.
-PlannedParts planned_parts(const chain::Registry& registry, std::vector<double> work, WallTime wall);
+PlannedParts planned_parts(const chain::Registry& registry, const std::vector<double>& work, WallTime wall);
 
 class PartMoves {
  public:
@@ -60,13 +60,10 @@ class PartMoves {
   Decision decide(const Facts& facts);
 
  private:
-  friend PlannedParts planned_parts(const chain::Registry&, std::vector<double>, WallTime);
   struct Turn {
     std::uint32_t to = 0;
     MonotonicTime since{};
   };
-  std::vector<plan::PartHolder> holders(const Facts& facts) const;
-  std::vector<plan::ModelPart> parts(const Facts& facts) const;
   const std::vector<plan::PartMove>& moves(const Facts& facts);
   Decision joining(const Facts& facts);
 
