@@ -1,13 +1,18 @@
 #include "core/plan/holder_speeds.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/plan/chain.h"
 
 namespace neuroshard::plan {
+namespace {
+
+constexpr double alike = 2;  // so many times as fast, at most
+
+}  // namespace
 
 std::vector<double> counted_speeds(const std::vector<std::uint32_t>& said) {
   std::vector<std::uint32_t> known;
@@ -29,33 +34,42 @@ double range_work(const compute::ModelShape& shape, const compute::StageRange& r
   return range.head ? work + head_work(shape) : work;
 }
 
-// All sessions in the ratio of the speeds, less one for each holder's own driver. A holder that its own session fills gets none.
-std::vector<double> shares_of_others(const std::vector<double>& speeds, std::size_t drivers) {
-  NS_CHECK(!speeds.empty());
-  const double all = std::accumulate(speeds.begin(), speeds.end(), 0.0);
-  std::vector<double> shares;
-  for (const double speed : speeds)
-    shares.push_back(std::max(0.0, speed / all * static_cast<double>(drivers) - 1));
-  double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  if (!(sum > 0)) {  // as many drivers as holders: they are all holders of this part
-    shares = speeds;
-    sum = all;
+SpeedLine::SpeedLine(std::vector<double> speeds, std::uint64_t turn)
+    : speeds_(std::move(speeds)),
+      order_(speeds_.size()),
+      together_(std::accumulate(speeds_.begin(), speeds_.end(), 0.0)) {
+  NS_CHECK(!speeds_.empty());
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  std::stable_sort(order_.begin(), order_.end(),
+                   [this](std::size_t a, std::size_t b) { return speeds_[a] > speeds_[b]; });
+  for (auto first = order_.begin(); first != order_.end();) {
+    const auto slower = [this, fastest = speeds_[*first]](std::size_t holder) {
+      return fastest > alike * speeds_[holder];
+    };
+    const auto end = std::find_if(first, order_.end(), slower);
+    std::rotate(first, first + static_cast<std::ptrdiff_t>(turn % static_cast<std::uint64_t>(end - first)),
+                end);
+    first = end;
   }
-  for (double& share : shares) share /= sum;
-  return shares;
 }
 
-std::size_t holder_at(const std::vector<double>& shares, double place) {
-  NS_CHECK(!shares.empty() && place >= 0);
-  double left = place - std::floor(place);
-  for (std::size_t holder = 0; holder + 1 < shares.size(); ++holder) {
-    if (left < shares[holder]) return holder;
-    left -= shares[holder];
+double SpeedLine::middle(std::size_t holder) const {
+  double before = 0;
+  for (const std::size_t other : order_) {
+    if (other == holder) break;
+    before += speeds_[other];
   }
-  // Rounding may leave a rest beyond the last share; a holder without a share is never chosen.
-  std::size_t last = shares.size() - 1;
-  while (last > 0 && !(shares[last] > 0)) --last;
-  return last;
+  return (before + speeds_[holder] / 2) / together_;
+}
+
+// Rounding may leave a rest beyond the last one.
+std::size_t SpeedLine::at(double place) const {
+  double left = place * together_;
+  for (const std::size_t holder : order_) {
+    if (left < speeds_[holder]) return holder;
+    left -= speeds_[holder];
+  }
+  return order_.back();
 }
 
 }  // namespace neuroshard::plan

@@ -1,8 +1,5 @@
-// How fast the holders of a model's parts count as, by what they say, and how the sessions of the pipeline are shared out among the
-// holders of one part (docs/protocol/placement.md, "Speeds").
-//
-// A driver's sessions pass its own node for its own part. So each holder has the session of its own driver, and those of the others'
-// that its speed has room for.
+// How fast the holders of a model's parts count as, by what they say, and which holders work together
+// (docs/protocol/placement.md, "Speeds").
 //
 // Pure: additions, multiplications, divisions and comparisons of doubles in a fixed order. Threads: any.
 #pragma once
@@ -26,11 +23,23 @@ std::vector<double> counted_speeds(const std::vector<std::uint32_t>& said);
 // FLOP of one token in the range, forward and backward.
 double range_work(const compute::ModelShape& shape, const compute::StageRange& range);
 
-// speeds: of the holders of one part, at least one, each > 0. drivers: of the network, the holders' own included. By holder: the
-// share of the others' sessions that pass it. The shares are 1 together.
-std::vector<double> shares_of_others(const std::vector<double>& speeds, std::size_t drivers);
+// The holders of one part side by side from 0 to 1, the fastest first. Each is as wide as its share of their speeds together. At the
+// same place of two parts' lines are holders of about the same rank. If each driver goes through the holders at its own place, each
+// holder gets work in proportion to its speed, and a fast one seldom waits for a slow one.
+//
+// turn: moves holders of about the same speed on by one, so that they change places.
+class SpeedLine {
+ public:
+  // speeds: at least one, each > 0.
+  explicit SpeedLine(std::vector<double> speeds, std::uint64_t turn = 0);
 
-// The holder at a place of the line on which each has its share. place: at least 0.
-std::size_t holder_at(const std::vector<double>& shares, double place);
+  double middle(std::size_t holder) const;  // where it stands
+  std::size_t at(double place) const;       // place: in [0, 1)
+
+ private:
+  const std::vector<double> speeds_;
+  std::vector<std::size_t> order_;
+  double together_ = 0;
+};
 
 }  // namespace neuroshard::plan

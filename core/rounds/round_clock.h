@@ -35,6 +35,12 @@ struct RoundCounts {
   bool payloads_move = false;     // pieces arrived lately
 };
 
+// A member with fewer than H steps contributes what it has from then on, so that fast members don't wait for slow
+// ones. Fewer than half of the units can't make the others do that.
+constexpr bool half_contributed(const RoundCounts& counts) {
+  return counts.contributed_units > 0 && 2 * counts.contributed_units >= counts.active_units;
+}
+
 class RoundClock {
  public:
   explicit RoundClock(RoundClockRules rules) : rules_(rules) {}

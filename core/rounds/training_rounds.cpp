@@ -43,6 +43,12 @@ RoundCounts counts_of(const chain::CloseSection& close, const chain::Committee& 
   return counts;
 }
 
+// With fragments nobody waits: a member trains on for the rows to come. And members that are ahead once, as after a start, would
+// pull the boundary of one row to that of the row before, for good.
+bool others_wait(const chain::ChainRules& rules, const RoundCounts& counts) {
+  return rules.fragments == 1 && half_contributed(counts);
+}
+
 bool is_resized(const chain::ChainTip& tip, const TrainingOptions& options) {
   return tip.registry->size().size != options.size;
 }
@@ -353,8 +359,7 @@ void TrainingRounds::on_held(std::uint32_t row) {
 
 void TrainingRounds::contribute() {
   if (own_.has_contributed() || own_.is_making() || !states_.holds_all(*tip_->registry)) return;
-  // While the round closes, a slower node contributes what it has.
-  if (!own_.has_trained() && !clock_.is_closing()) return;
+  if (!own_.has_trained() && !clock_.is_closing() && !others_wait(options_.chain, counts())) return;
   const chain::MemberRecord* member = tip_->registry->find(self_);
   if (member == nullptr || member->registered_height > tip_->registry->opening_height()) return;
   const MonotonicTime now = services_.clock.monotonic_now();

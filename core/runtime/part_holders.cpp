@@ -63,31 +63,38 @@ std::vector<double> PartHolders::speeds_together(const chain::Registry& registry
   return together;
 }
 
-Expected<std::vector<pipeline::RouteHop>> PartHolders::choose(const chain::Registry& registry) const {
+std::size_t PartHolders::own_position(const chain::Registry& registry) const {
   const std::vector<net::NodeId> beside = of_part(registry, own_);
-  const auto place =
-      static_cast<std::size_t>(std::find(beside.begin(), beside.end(), self_) - beside.begin());
-  const double here_on_line =
-      (static_cast<double>(place) + 0.5) / static_cast<double>(std::max<std::size_t>(1, beside.size()));
+  return static_cast<std::size_t>(std::find(beside.begin(), beside.end(), self_) - beside.begin());
+}
+
+Expected<std::vector<pipeline::RouteHop>> PartHolders::at(const chain::Registry& registry,
+                                                          double place) const {
   const auto speeds_of = speeds(registry);
-  std::size_t drivers = 0;
-  for (const auto& of_part : speeds_of) drivers += of_part.size();
   std::vector<pipeline::RouteHop> hops;
   for (std::uint32_t part = 0; part < parts_.size(); ++part) {
     const std::vector<net::NodeId> holders = of_part(registry, part);
     if (holders.empty())
       return make_error(ErrorCode::Unavailable, fmt::format("no member holds part {} of the model: {}",
                                                             part + 1, to_text(parts_[part])));
-    if (part == own_ && place < beside.size()) {
-      hops.push_back({self_, parts_[part]});
-      continue;
-    }
-    const std::size_t count = holders.size();
-    const double moved = static_cast<double>(registry.round() % count) / static_cast<double>(count);
-    const std::vector<double> shares = plan::shares_of_others(speeds_of[part], drivers);
-    hops.push_back({holders[plan::holder_at(shares, here_on_line + moved)], parts_[part]});
+    const bool own = part == own_ && std::find(holders.begin(), holders.end(), self_) != holders.end();
+    const net::NodeId& node =
+        own ? self_ : holders[plan::SpeedLine(speeds_of[part], registry.round()).at(place)];
+    hops.push_back({node, parts_[part]});
   }
   return hops;
+}
+
+Expected<std::vector<pipeline::RouteHop>> PartHolders::for_training(const chain::Registry& registry) const {
+  const std::vector<double> beside = speeds(registry)[own_];
+  const std::size_t position = own_position(registry);
+  return at(registry, position < beside.size() ? plan::SpeedLine(beside).middle(position) : 0.5);
+}
+
+Expected<std::vector<pipeline::RouteHop>> PartHolders::for_text(const chain::Registry& registry) const {
+  const std::size_t position = own_position(registry), count = of_part(registry, own_).size();
+  return at(registry,
+            position < count ? (static_cast<double>(position) + 0.5) / static_cast<double>(count) : 0.5);
 }
 
 Expected<void> PartHolders::admit(const net::NodeId& node) const {

@@ -36,16 +36,20 @@ class PartHolders {
   std::size_t fewest(const chain::Registry& registry) const;                  // of a part
   // By part: the speeds together that its holders state (plan/holder_speeds.h). Empty: none states one.
   std::vector<double> speeds_together(const chain::Registry& registry) const;
-  // A holder for each part. Of its own part this node. Of the others a holder that follows from this node's place among the holders
-  // of its own part, so that the drivers spread by the holders' speeds (plan/holder_speeds.h); with each round all places move
-  // on. Unavailable: a part has no holder.
-  Expected<std::vector<pipeline::RouteHop>> choose(const chain::Registry& registry) const;
+  // A holder for each part, of its own part this node. Holders of about the same speed take turns from round to round. Unavailable:
+  // a part has no holder.
+  // Holders of this node's rank among the speeds (plan::SpeedLine).
+  Expected<std::vector<pipeline::RouteHop>> for_training(const chain::Registry& registry) const;
+  // Holders of any rank, in proportion to their speeds: a slow node's user waits for fast ones.
+  Expected<std::vector<pipeline::RouteHop>> for_text(const chain::Registry& registry) const;
   // Denied: the node's wallet neither votes nor is vouched for.
   Expected<void> admit(const net::NodeId& node) const;
 
  private:
   // By part, ascending by number as of_part().
   std::vector<std::vector<double>> speeds(const chain::Registry& registry) const;
+  std::size_t own_position(const chain::Registry& registry) const;  // among the holders of its part
+  Expected<std::vector<pipeline::RouteHop>> at(const chain::Registry& registry, double place) const;
 
   const std::vector<compute::StageRange> parts_;
   std::uint32_t own_;

@@ -122,7 +122,7 @@ Expected<pipeline::Route> PartTexts::route(std::uint32_t positions) {
     return make_error(ErrorCode::Unavailable,
                       "this node has no certified weights yet: try again in a moment");
   pipeline::Route route;
-  NS_ASSIGN_OR_RETURN(route.hops, services_.holders.choose(*registry));
+  NS_ASSIGN_OR_RETURN(route.hops, services_.holders.for_text(*registry));
   services_.entropy.fill({route.session.data(), route.session.size()});
   route.kind = pipeline::SessionKind::Text;
   route.sequences = piece_positions;

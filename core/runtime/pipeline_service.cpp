@@ -193,7 +193,7 @@ void PipelineService::drive() {
     return;
   }
   if (driver_ && registry->round() == driver_round_) return;
-  auto hops = holders_.choose(*registry);
+  auto hops = holders_.for_training(*registry);
   trouble_ = hops.ok() ? std::string() : hops.error().message;
   if (!hops.ok()) return;
   driver_round_ = registry->round();

@@ -135,8 +135,8 @@ def attacks(run):
 @target("rounds", "the chain and its rounds on the simulated network: every fault and scenario with ten and twenty times the seeds")
 def rounds(run):
     builds.release(run)
-    for name in ("test_chain_scenarios", "test_chain_lost", "test_chain_rounds", "test_chain_returns", "test_chain_starts",
-                 "test_chain_members", "test_chain_hostile"):
+    for name in ("test_chain_scenarios", "test_chain_lost", "test_chain_rounds", "test_chain_returns", "test_chain_disks",
+                 "test_chain_starts", "test_chain_members", "test_chain_hostile"):
         part = qt_test(run, name, False)
         run.figures[name] = part.figures
         run.claim(f"Simulated rounds of the chain with many seeds: {name}", "all pass",

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "core/chain/verdict.h"
@@ -116,6 +117,26 @@ inline chain::Verdict answer_to(ChainLab& lab, std::size_t node, std::size_t fro
                                   if (answer.ok()) verdict = chain::decode_answer(*answer)->verdict;
                                 });
   return verdict;
+}
+
+// These nodes tell nobody what they hold of its signatures.
+inline void tell_nothing(ChainLab& lab, std::size_t nodes) {
+  for (std::size_t node = 0; node < nodes; ++node) {
+    lab.world.set_answers(
+        node, [&lab, node](const net::Caller&, net::Method method, ByteSpan, const net::Respond& respond) {
+          if (method != net::Method::ChainStatus) return false;
+          respond(chain::encode_status(lab.world.chain(node).status()));
+          return true;
+        });
+    lab.world.set_honest(node, true);
+  }
+}
+
+// Wallets, as the observer knows.
+inline std::size_t expelled(ChainLab& lab, std::size_t observer) {
+  const auto& wallets = lab.world.chain(observer).history()->tip().registry->wallets();
+  return static_cast<std::size_t>(
+      std::count_if(wallets.begin(), wallets.end(), [](const auto& wallet) { return wallet.expelled; }));
 }
 
 }  // namespace neuroshard::test

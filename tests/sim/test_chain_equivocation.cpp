@@ -12,6 +12,7 @@ using chain::Verdict;
 using test::answer_to;
 using test::ChainLab;
 using test::contribution_in;
+using test::expelled;
 using test::Fate;
 using test::lab_options;
 using test::lab_round;
@@ -46,12 +47,6 @@ bool is_expelled(ChainLab& lab, std::size_t observer, std::size_t node) {
                                [](const chain::WalletRecord& wallet) { return wallet.expelled; });
   const bool any = at != registry.wallets().end();
   return any && registry.find(lab.world.id(node)) == nullptr;
-}
-
-std::size_t expelled(ChainLab& lab, std::size_t observer) {
-  const auto& wallets = lab.world.chain(observer).history()->tip().registry->wallets();
-  return static_cast<std::size_t>(
-      std::count_if(wallets.begin(), wallets.end(), [](const auto& wallet) { return wallet.expelled; }));
 }
 
 class TestChainEquivocation : public QObject {

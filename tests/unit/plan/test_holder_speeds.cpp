@@ -1,8 +1,10 @@
-// The speeds that count, and the sessions that holders get by them.
+// The speeds that count, and which holders work together by them.
 #include <QtTest>
 
 #include <numeric>
+#include <set>
 
+#include "core/base/rng.h"
 #include "core/plan/chain.h"
 #include "core/plan/holder_speeds.h"
 #include "tests/support/test_main.h"
@@ -28,25 +30,60 @@ class TestPlanHolderSpeeds : public QObject {
     QCOMPARE(counted, (std::vector<double>{10, 10, 10, 80}));
   }
 
-  void equal_holders_share_evenly() {
-    for (const std::size_t drivers : {3, 4, 12}) {
-      const auto shares = shares_of_others({2, 2, 2}, drivers);
-      for (const double share : shares) QVERIFY(std::abs(share - 1.0 / 3) < 1e-12);
+  void each_holder_is_as_wide_as_its_share() {
+    const SpeedLine line({5, 50, 45});
+    QCOMPARE(line.middle(1), 0.25);
+    QCOMPARE(line.middle(2), 0.725);
+    QCOMPARE(line.middle(0), 0.975);
+    const double places[] = {0, 0.49, 0.51, 0.94, 0.96, 0.9999999999999999};
+    const std::size_t holders[] = {1, 1, 2, 2, 0, 0};
+    for (std::size_t i = 0; i < std::size(places); ++i) QCOMPARE(line.at(places[i]), holders[i]);
+  }
+  // 4 holders of one part and 3 of the other, one in each four times as fast as the others.
+  void ranks_meet() {
+    const SpeedLine four({1, 4, 1, 1}), three({4, 1, 1});
+    QCOMPARE(three.at(four.middle(1)), std::size_t{0});
+    QCOMPARE(four.at(three.middle(0)), std::size_t{1});
+    for (const std::size_t slow : {1, 2}) QVERIFY(four.at(three.middle(slow)) != 1);
+  }
+  // The slow one stays at its end.
+  void holders_of_about_the_same_speed_take_turns() {
+    std::set<std::size_t> at_a_fifth, at_the_end;
+    for (std::uint64_t turn = 0; turn < 6; ++turn) {
+      const SpeedLine line({10, 11, 9, 1}, turn);
+      at_a_fifth.insert(line.at(0.2));
+      at_the_end.insert(line.at(0.99));
     }
+    QCOMPARE(at_a_fifth, (std::set<std::size_t>{0, 1, 2}));
+    QCOMPARE(at_the_end, (std::set<std::size_t>{3}));
   }
-  // Ten drivers: five sessions each by speed, of which one is its own, for the fast ones; the slow one has its own.
-  void a_slow_holder_has_its_own_session_only() {
-    const auto shares = shares_of_others({50, 45, 5}, 10);
-    QCOMPARE(shares[2], 0.0);
-    QVERIFY(std::abs(shares[0] - 4 / 7.5) < 1e-12 && std::abs(shares[1] - 3.5 / 7.5) < 1e-12);
-    for (int place = 0; place < 1000; ++place) QVERIFY(holder_at(shares, place / 1000.0) != 2);
-    QVERIFY(holder_at({0.5, 0.5 - 1e-9, 0}, 0.9999999999) == 1);
-  }
-  void places_on_the_line_go_around() {
-    const std::vector<double> shares{0.25, 0.5, 0.25};
-    const double places[] = {0, 0.2, 0.3, 0.7, 0.8, 1.1, 2.3};
-    const std::size_t holders[] = {0, 0, 1, 1, 2, 0, 1};
-    for (std::size_t i = 0; i < std::size(places); ++i) QCOMPARE(holder_at(shares, places[i]), holders[i]);
+  // Drivers with rates in proportion to their speeds, on 200 pairs of random parts: over the turns no holder gets more than twice what
+  // its speed is of the network's, whatever the speeds beside are, and the parts as wholes get the same.
+  void holders_get_work_in_proportion_to_their_speeds() {
+    Rng draw(7);
+    for (int pair = 0; pair < 200; ++pair) {
+      const auto speeds = [&draw] {
+        std::vector<double> made;
+        for (std::size_t i = 0; i < 8 + draw.below(9); ++i)
+          made.push_back(1.0 + static_cast<double>(draw.below(100)) / 20);
+        return made;
+      };
+      const std::vector<double> drivers = speeds(), holders = speeds();
+      const double all = std::accumulate(drivers.begin(), drivers.end(), 0.0);
+      const double room = std::accumulate(holders.begin(), holders.end(), 0.0);
+      std::vector<double> got(holders.size());
+      constexpr int turns = 60;
+      const SpeedLine places(drivers);
+      for (int turn = 0; turn < turns; ++turn)
+        for (std::size_t i = 0; i < drivers.size(); ++i)
+          got[SpeedLine(holders, static_cast<std::uint64_t>(turn)).at(places.middle(i))] +=
+              drivers[i] / all / turns;
+      for (std::size_t i = 0; i < holders.size(); ++i)
+        QVERIFY2(
+            got[i] < 2 * holders[i] / room,
+            qPrintable(
+                QString("pair %1, holder %2: %3 of %4").arg(pair).arg(i).arg(got[i]).arg(holders[i] / room)));
+    }
   }
 
   void the_work_of_ranges_is_that_of_their_units() {

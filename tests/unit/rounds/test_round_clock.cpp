@@ -141,6 +141,17 @@ class TestRoundClock : public QObject {
     b.clock.look(b.now, counts(1, 0));
     QVERIFY(b.clock.is_closing());
   }
+
+  // Of three voters two have contributed; candidates are no units.
+  void slower_ones_contribute_when_half_have() {
+    QVERIFY(!half_contributed(counts(0, 3)));
+    QVERIFY(!half_contributed(counts(1, 4)));
+    QVERIFY(half_contributed(counts(2, 0)));
+    RoundCounts four = counts(2, 0);
+    four.active_units = 48;
+    QVERIFY(half_contributed(four));
+    QVERIFY(!half_contributed({}));
+  }
 };
 
 NS_TEST(TestRoundClock)

@@ -63,13 +63,13 @@ class TestPartHolders : public QObject {
   void a_driver_uses_its_own_node_for_its_part() {
     const HoldersChain all;
     for (const std::size_t self : {all.founders[0], all.founders[1]}) {
-      const auto hops = all.holders(self, 0).choose(all.chain.registry());
+      const auto hops = all.holders(self, 0).for_training(all.chain.registry());
       QVERIFY(hops.ok());
       QCOMPARE(hops->size(), std::size_t{2});
       QVERIFY(hops->at(0).node == all.id(self) && hops->at(0).range == all.parts[0]);
       QVERIFY(hops->at(1).range == all.parts[1]);
     }
-    const auto hops = all.holders(all.founders[4], 1).choose(all.chain.registry());
+    const auto hops = all.holders(all.founders[4], 1).for_training(all.chain.registry());
     QVERIFY(hops.ok() && hops->at(1).node == all.id(all.founders[4]));
   }
 
@@ -80,7 +80,7 @@ class TestPartHolders : public QObject {
     for (int round = 0; round < 3; ++round) {
       std::set<net::NodeId> at_once;
       for (const std::size_t self : {all.founders[0], all.founders[1]}) {
-        const auto hops = all.holders(self, 0).choose(all.chain.registry());
+        const auto hops = all.holders(self, 0).for_training(all.chain.registry());
         QVERIFY(hops.ok());
         at_once.insert(hops->at(1).node);
         used[self].insert(hops->at(1).node);
@@ -92,26 +92,36 @@ class TestPartHolders : public QObject {
       QVERIFY(nodes == all.ids({all.founders[2], all.founders[3], all.founders[4]}));
   }
 
-  // Five drivers. By their speeds the holders of the second part have 3.6, 0.7 and 0.7 of five sessions; one is their own.
-  void slow_holders_have_only_their_own_session() {
+  // Of each part one is fast. Speeds are stated one after the other; before, all count as the median.
+  void nodes_of_one_rank_work_together() {
     HoldersChain all;
     QVERIFY(all.holders(all.founders[0], 0).speeds_together(all.chain.registry()).empty());
-    QVERIFY(all.chain.say(all.founders[2], chain::Offer{8, 5000}));
-    for (const std::size_t slow : {all.founders[3], all.founders[4]})
-      QVERIFY(all.chain.say(slow, chain::Offer{8, 1000}));
-    // The first part's have stated none, and count as the median of the others.
+    const std::uint32_t stated[] = {4000, 1000, 5000, 1000, 1000};
+    for (std::size_t i = 0; i < std::size(stated); ++i)
+      QVERIFY(all.chain.say(all.founders[i], chain::Offer{8, stated[i]}));
     const auto together = all.holders(all.founders[0], 0).speeds_together(all.chain.registry());
-    QCOMPARE(together, (std::vector<double>{2000, 7000}));
-    for (int round = 0; round < 3; ++round) {
-      for (const std::size_t self : {all.founders[0], all.founders[1]}) {
-        const auto hops = all.holders(self, 0).choose(all.chain.registry());
-        QVERIFY(hops.ok() && hops->at(1).node == all.id(all.founders[2]));
+    QCOMPARE(together, (std::vector<double>{5000, 7000}));
+    std::set<net::NodeId> of_slow;
+    for (int round = 0; round < 4; ++round) {
+      const auto fast = all.holders(all.founders[0], 0).for_training(all.chain.registry());
+      QVERIFY(fast.ok() && fast->at(1).node == all.id(all.founders[2]));
+      const auto other = all.holders(all.founders[2], 1).for_training(all.chain.registry());
+      QVERIFY(other.ok() && other->at(0).node == all.id(all.founders[0]));
+      const PartHolders slow = all.holders(all.founders[1], 0);
+      const auto slow_hops = slow.for_training(all.chain.registry());
+      QVERIFY(slow_hops.ok());
+      of_slow.insert(slow_hops->at(1).node);
+      // Texts of two of three pass the fast one, which has four fifths of the speed.
+      std::size_t by_fast = 0;
+      for (const std::size_t self : {all.founders[2], all.founders[3], all.founders[4]}) {
+        const auto text = all.holders(self, 1).for_text(all.chain.registry());
+        QVERIFY(text.ok() && text->at(1).node == all.id(self));
+        by_fast += text->at(0).node == all.id(all.founders[0]) ? 1 : 0;
       }
-      // A slow one trains on its own text.
-      const auto own = all.holders(all.founders[3], 1).choose(all.chain.registry());
-      QVERIFY(own.ok() && own->at(1).node == all.id(all.founders[3]));
+      QCOMPARE(by_fast, std::size_t{2});
       QVERIFY(all.chain.round({}));
     }
+    QVERIFY(of_slow == all.ids({all.founders[3], all.founders[4]}));
   }
 
   void a_part_without_a_holder_is_named() {
@@ -120,7 +130,7 @@ class TestPartHolders : public QObject {
         {{0, 2, true, false}, {2, 1, false, false}, {3, 1, false, true}}, 0, all.id(all.founders[0]), [] {
           return chain::RegistryPtr();
         }};
-    const auto hops = holders.choose(all.chain.registry());
+    const auto hops = holders.for_training(all.chain.registry());
     QVERIFY(!hops.ok());
     QVERIFY2(QString::fromStdString(hops.error().message)
                  .contains("no member holds part 3 of the model: layer 3, head"),
