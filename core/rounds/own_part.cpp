@@ -157,6 +157,13 @@ bool OwnPart::has_trained() const {
   return true;
 }
 
+bool OwnPart::has_enough_to_contribute() const {
+  const std::vector<std::uint32_t> own = rows();
+  return std::any_of(own.begin(), own.end(), [this](std::uint32_t row) {
+    return services_.learners[row]->progress().steps >= least_steps(steps_to_make());
+  });
+}
+
 void OwnPart::contribute(const Hash256& reveal, std::vector<std::uint64_t> most_tokens,
                          std::function<void()> made) {
   if (making_ || made_) return;

@@ -65,8 +65,8 @@ class OwnPart {
   void begin(std::uint32_t row, const Hash256& hash, const Anchor& anchor);
   void end_row(std::uint32_t row, WorkOutcome outcome);
 
-  // Enough steps for a contribution to this round.
-  bool has_trained() const;
+  bool has_trained() const;               // all steps of the round
+  bool has_enough_to_contribute() const;  // of a row, the fewest that count
   bool has_contributed() const { return made_.has_value(); }
   bool holds(std::uint32_t row) const { return services_.rows.has(row); }
   // Of the round in progress, ascending.

@@ -189,8 +189,9 @@ void TrainingRounds::look() {
   if (!room) return;
   const bool closed = tip_->registry->closed().has_value();
   if (!closed) {
-    see_progress(now, counts());
-    contribute();
+    const RoundCounts seen = counts();
+    see_progress(now, seen);
+    contribute(seen);
     const auto position = tip_->committee->position(self_);
     const bool may_sign = own_vector_.kept() != nullptr || port_->may_sign(book_.round());
     if (position && may_sign && own_vector_.may_try() && clock_.wants_vector(now, counts())) {
@@ -357,9 +358,12 @@ void TrainingRounds::on_held(std::uint32_t row) {
 
 // ---- Own contribution and vector
 
-void TrainingRounds::contribute() {
+void TrainingRounds::contribute(const RoundCounts& seen) {
   if (own_.has_contributed() || own_.is_making() || !states_.holds_all(*tip_->registry)) return;
-  if (!own_.has_trained() && !clock_.is_closing() && !others_wait(options_.chain, counts())) return;
+  if (!own_.has_trained()) {
+    if (!clock_.is_closing() && !others_wait(options_.chain, seen)) return;
+    if (!own_.has_enough_to_contribute()) return;
+  }
   const chain::MemberRecord* member = tip_->registry->find(self_);
   if (member == nullptr || member->registered_height > tip_->registry->opening_height()) return;
   const MonotonicTime now = services_.clock.monotonic_now();

@@ -137,7 +137,7 @@ class TrainingRounds final : public chain::BlockContent {
   void on_held(std::uint32_t row);
   void open_round(bool carried_before);
   void settle_rows(bool fetch);
-  void contribute();
+  void contribute(const RoundCounts& seen);
   void show_own();
   void show_to_candidate(std::uint32_t member);
   void show_vector(const chain::Vector& vector);

@@ -30,6 +30,7 @@ class TestChainReturns : public QObject {
   void a_corrupted_anchor_is_repaired();
   void a_slow_node_holds_nobody_up();
   void half_of_the_nodes_may_be_slow();
+  void one_of_two_has_no_step_yet_when_the_other_contributes();
   void overlapped_rounds_hardly_wait();
   void a_restart_in_mid_round_hardly_delays_data();
   void a_restart_in_mid_round_hardly_delays();
@@ -126,6 +127,20 @@ void TestChainReturns::half_of_the_nodes_may_be_slow() {
   QVERIFY2(took < 1.5 * to_seconds(lab_round), "a round");
   for (const std::size_t slow : {2, 3})
     QVERIFY2(lab.world.training(slow).view().counted >= 9, lab.text("fewer steps count").c_str());
+}
+
+// It contributes after its first step.
+void TestChainReturns::one_of_two_has_no_step_yet_when_the_other_contributes() {
+  ChainLab lab(lab_options(1, 2), false);
+  const Duration step = 3 * lab_round / 2;
+  lab.world.set_step_time(1, step);
+  lab.world.start_all();
+  const auto began = lab.world.world().now();
+  QVERIFY2(lab.world.run_to_round(10, 60 * lab_round), lab.text("ten rounds").c_str());
+  const double took = to_seconds(lab.world.world().now() - began) / 10;
+  qInfo("%.1f s a round", took);
+  QVERIFY2(took < 1.5 * to_seconds(step), "a round");
+  QVERIFY2(lab.world.training(1).view().counted >= 9, lab.text("one step counts").c_str());
 }
 
 // The same rounds, training on while they are agreed on and not.

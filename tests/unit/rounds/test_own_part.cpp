@@ -14,7 +14,7 @@ namespace {
 class Learner final : public RoundLearner {
  public:
   void start(Start from) override { started = std::move(from); }
-  TrainedWork progress() const override { return {100, 6400}; }
+  TrainedWork progress() const override { return {steps, steps * 64}; }
   void boundary(AfterBoundary, std::function<void(Expected<Boundary>)> done) override {
     ++asked;
     if (error) return done(*error);
@@ -26,6 +26,7 @@ class Learner final : public RoundLearner {
   Bytes batches;
   std::optional<Error> error;
   int asked = 0;
+  std::uint32_t steps = 100;
 };
 
 class Store final : public RoundStore {
@@ -75,6 +76,14 @@ struct Bench {
 class TestOwnPart : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void a_twentieth_of_the_steps_is_enough() {
+    Bench b;
+    QVERIFY(b.own.has_trained() && b.own.has_enough_to_contribute());
+    b.learner.steps = 99;
+    QVERIFY(!b.own.has_trained() && b.own.has_enough_to_contribute());
+    b.learner.steps = 4;
+    QVERIFY(!b.own.has_enough_to_contribute());
+  }
   void the_learner_hears_the_beacon_of_the_round() {
     Bench b;
     b.own.begin(0, Hash256{5}, test::state_with({1, 2, 3, 4}));
