@@ -34,6 +34,16 @@ RowOutcomes::RowOutcomes(const chain::ChainRules& rules, chain::SignatureChecks&
       is_late_(std::move(is_late)),
       attestations_(rules, checks) {}
 
+void RowOutcomes::open(const chain::ChainTip& tip) {
+  attestations_.open(tip);
+  opened_ = tip.registry->rows();
+}
+
+// An attestation does not say from which anchor the other size was made.
+bool RowOutcomes::is_taken_back(const chain::ChainTip& tip, std::uint32_t row) const {
+  return tip.registry->size().changing && tip.registry->rows()[row].anchor != opened_[row].anchor;
+}
+
 chain::Verdict RowOutcomes::take(ByteSpan bytes, const chain::ChainTip& tip) {
   if (!rules_.has_holders()) return chain::Verdict::Inadmissible;
   const auto attestation = chain::decode_attestation(bytes, rules_.rows);
@@ -68,7 +78,7 @@ std::optional<chain::RowResult> RowOutcomes::outcome(const chain::ChainTip& tip,
                                                      std::uint32_t row) const {
   auto own = held_.has(row) ? computed_.result(tip, row_index, row) : std::nullopt;
   if (!rules_.has_holders()) return own;
-  if (has_nothing(tip, row_index)) return chain::carried_row(row);
+  if (has_nothing(tip, row_index) || is_taken_back(tip, row)) return chain::carried_row(row);
   auto attested = attestations_.result(row, tip, is_late_(row));
   return own && attested && !(*own == *attested) ? chain::carried_row(row) : attested;
 }

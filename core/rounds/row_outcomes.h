@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "core/rounds/attestation_book.h"
 #include "core/rounds/closed_rows.h"
@@ -20,8 +21,9 @@ class RowOutcomes {
   RowOutcomes(const chain::ChainRules& rules, chain::SignatureChecks& checks, const ClosedRows& computed,
               chain::RowSet held, IsLate is_late);
 
-  // The round that begins after this tip's opening block.
-  void open(const chain::ChainTip& tip) { attestations_.open(tip); }
+  // The round that begins after this tip's opening block. Where it changes the size of the model, and a row is taken back
+  // later, all rows are carried.
+  void open(const chain::ChainTip& tip);
   const AttestationBook& attestations() const { return attestations_; }
   // An attestation as its voter sent it.
   chain::Verdict take(ByteSpan bytes, const chain::ChainTip& tip);
@@ -37,12 +39,14 @@ class RowOutcomes {
   std::optional<chain::RowResult> outcome(const chain::ChainTip& tip, std::size_t row_index,
                                           std::uint32_t row) const;
   Finding examine_unchanged(const chain::ChainTip& tip, const chain::ResultSection& result) const;
+  bool is_taken_back(const chain::ChainTip& tip, std::uint32_t row) const;
 
   const chain::ChainRules& rules_;
   const ClosedRows& computed_;
   const chain::RowSet held_;
   const IsLate is_late_;
   AttestationBook attestations_;
+  std::vector<chain::RowRecord> opened_;  // the rows with which the round began
 };
 
 }  // namespace neuroshard::rounds

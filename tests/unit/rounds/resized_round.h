@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/chain/evidence.h"
 #include "core/chain/history.h"
 #include "tests/unit/chain/growing_chain.h"
 #include "tests/unit/rounds/row_round.h"
@@ -69,6 +70,23 @@ class ResizedRound {
     return made;
   }
 
+  // By a proof that the newest result of this row is wrong.
+  void take_back(std::uint32_t row) {
+    chain::Attestation made;
+    made.opening = opening_;
+    made.round = result_.round;
+    made.voter = chain.number(members[0]);
+    made.rows = {result_.rows[row]};
+    chain::sign_attestation(made, chain.key(members[0]), chain.rules().network);
+    const Bytes proof(1000);
+    chain::BlockBody body;
+    body.evidence = {{chain.key(members[0]).public_key(),
+                      chain::FalseResult{chain::attested_row(made, 0), crypto::sha256(proof),
+                                         static_cast<std::uint32_t>(proof.size())}}};
+    const Hash256 anchor = record(row).anchor;
+    if (!chain.append(body).ok() || record(row).anchor == anchor) qFatal("the row is not taken back");
+  }
+
   chain::testing::ChainFixture chain;
   std::vector<std::size_t> members;  // nodes of the fixture
   const Round round;                 // for the parts of a node that need one
@@ -94,6 +112,7 @@ class ResizedRound {
   std::vector<std::size_t> workers() const { return {members.begin(), members.begin() + 3}; }
   // A round after which each row has the state.
   void result() {
+    opening_ = tip().opening;
     chain::BlockBody closing, resulting;
     std::vector<chain::testing::Work> works;
     for (const std::size_t member : workers()) works.push_back({member});
@@ -103,7 +122,11 @@ class ResizedRound {
     for (chain::RowResult& row : resulting.result->rows)
       row.anchor = (*rounds::hashed_state(identity_of(row.row, resulting.result->round), before))->hash;
     if (!chain.append(resulting).ok()) qFatal("no result");
+    result_ = *resulting.result;
   }
+
+  Hash256 opening_{};  // of the newest round with a result
+  chain::ResultSection result_;
 };
 
 }  // namespace neuroshard::test

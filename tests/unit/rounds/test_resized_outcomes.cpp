@@ -112,6 +112,23 @@ class TestResizedOutcomes : public QObject {
     judge.take(network.attestation(0, {network.right(0), other}));
     QCOMPARE(carried(true), Finding::Right);
   }
+
+  // Else voters that don't hold the row would certify what follows from the wrong result, and then no row returns.
+  void a_change_is_given_up_when_a_row_is_taken_back() {
+    test::ResizedRound network;
+    SizeJudge holder(network, row_0), other(network, RowSet::of({1}));
+    for (SizeJudge* judge : {&holder, &other}) {
+      for (std::size_t member = 0; member < 4; ++member)
+        judge->take(network.attestation(member, judge->right()));
+      QCOMPARE(judge->proposed(), judge->right());
+    }
+    network.take_back(0);
+    for (const SizeJudge* judge : {&holder, &other}) {
+      QCOMPARE(judge->proposed(), SizeJudge::carried());
+      QCOMPARE(judge->examine(SizeJudge::carried(), true), Finding::Right);
+      QCOMPARE(judge->examine(judge->right(), false), Finding::Wrong);
+    }
+  }
 };
 
 NS_TEST(TestResizedOutcomes)
