@@ -24,11 +24,14 @@ def made_up_text(words=60_000):
 
 class AttackedNetwork(diloco_processes.Network):
     """arguments: node (the program), folder, text, workers, period.
-    recorder: a further member that is honest, but writes what it says to the file `said` of its folder."""
+    recorder: a further member that is honest, but writes what it says to the file `said` of its folder.
+    internet: where each node is a host; without it they are on one computer, where all attackers may greet."""
 
-    def __init__(self, arguments, recorder=False):
+    def __init__(self, arguments, recorder=False, internet=None):
         super().__init__(argparse.Namespace(**{**vars(arguments), "liars": 0, "batch": 16, "alone": False, "precision": "fp32"}))
-        self.recorder = recorder
+        self.recorder, self.internet = recorder, internet
+        if internet:
+            self.lan = []
         self.watched = {}
         self.peaks = {}
 
@@ -49,11 +52,26 @@ class AttackedNetwork(diloco_processes.Network):
             self.processes[name] = subprocess.Popen([program, "record", self.path("said"), *words], stdout=log, stderr=log)
         return None
 
+    def address(self, name):
+        return self.internet.address(name) if self.internet else super().address(name)
+
+    def launch(self, name, log, *command):
+        super().launch(name, log, *(self.internet.on(name, command) if self.internet else command))
+
+    def call(self, *words, check=True):
+        if not self.internet or "--data-dir" not in words:
+            return super().call(*words, check=check)
+        name = os.path.basename(words[words.index("--data-dir") + 1])
+        done = subprocess.run(self.internet.on(name, [self.arguments.node, *words]), capture_output=True, text=True, check=False)
+        if check and done.returncode != 0:
+            raise RuntimeError(f"neuroshardd {words[0]} of {name}: {done.stdout}{done.stderr}")
+        return done.stdout
+
     def at(self, name):
         """ID@HOST:PORT of a node."""
         said = self.call("status", "--json", "--data-dir", self.path(name))
         with open(os.path.join(self.path(name), "peers.port"), encoding="utf-8") as port:
-            return json.loads(said.splitlines()[0])["node_id"] + "@127.0.0.1:" + port.read().split()[-1]
+            return json.loads(said.splitlines()[0])["node_id"] + f"@{self.address(name)}:" + port.read().split()[-1]
 
     def key(self, name):
         return os.path.join(self.path(name), "node.key")

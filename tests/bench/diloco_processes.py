@@ -27,6 +27,8 @@ CERTIFIED = re.compile(
 
 
 class Network:
+    lan = ["--lan"]
+
     def __init__(self, arguments):
         self.arguments = arguments
         self.processes = {}
@@ -51,6 +53,10 @@ class Network:
                   "--hidden", "128", "--head-dim", "32", "--vocab", "266", "--sequence", "64", "--experts", "1",
                   "--experts-per-token", "1", "--ffn-percent", "300", "--batch-tokens", str(batch * 64),
                   "--peak-lr", str(a.lr), "--warmup", "20", "--decay-steps", str(a.rounds * a.period))
+
+    def address(self, name):
+        """Of the computer of a node or the tracker."""
+        return "127.0.0.1"
 
     def path(self, name):
         return os.path.join(self.arguments.folder, name)
@@ -102,16 +108,16 @@ class Network:
 
     def start_tracker(self):
         """Where it listens."""
-        self.start("tracker", "tracker", "--json", "--profile", self.profile, "--address", "127.0.0.1", "--port",
-                   "0", "--lan")
+        self.start("tracker", "tracker", "--json", "--profile", self.profile, "--address", self.address("tracker"), "--port",
+                   "0", *self.lan)
         ready = self.wait_for("tracker", "ready")
         return ready["id"] + "@" + ready["address"]
 
     def start_member(self, name, tracker, *words):
         """It contributes from contribute() on."""
         self.call("settings", "set", "contribute", "off", "--data-dir", self.path(name), "--profile", self.profile)
-        self.start(name, "run", "--json", "--data-dir", self.path(name), "--profile", self.profile, "--lan", "--p2p-port",
-                   "0", "--p2p-address", "127.0.0.1", "--tracker", tracker, *words)
+        self.start(name, "run", "--json", "--data-dir", self.path(name), "--profile", self.profile, *self.lan, "--p2p-port",
+                   "0", "--p2p-address", self.address(name), "--tracker", tracker, *words)
 
     def training_words(self):
         a = self.arguments

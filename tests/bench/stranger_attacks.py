@@ -194,10 +194,10 @@ class Sink:
         self.context.load_cert_chain(certificate, key)
         self.context.set_alpn_protocols(["h2"])
 
-    def serve(self, seconds):
+    def serve(self, host, seconds):
         ports = {}
         for name in ("plain", "tls"):
-            listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+            listener = socket.create_server((host, 0), backlog=256)
             ports[name] = listener.getsockname()[1]
             threading.Thread(target=self.accept, args=(listener, name == "tls"), daemon=True).start()
         print(json.dumps(ports), flush=True)
@@ -229,7 +229,7 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if arguments.attack == "sink":
-            return Sink(folder).serve(arguments.seconds)
+            return Sink(folder).serve(arguments.host or "127.0.0.1", arguments.seconds)
         stranger = Stranger(arguments, random.Random(arguments.seed), folder)
         stranger.run(arguments.attack)
         print(json.dumps({"attack": arguments.attack, "seed": arguments.seed, **stranger.counts}))

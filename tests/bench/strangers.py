@@ -4,8 +4,10 @@
     strangers.py NODE FOLDER [--seconds 3600] [--seed 1] [--workers 4] [--share 0.25] [--only NAME,…]
 
 NODE is the neuroshardd to run, with protocol_fuzzer beside it. Two networks of the same age, one after the other: in the first,
-the attackers send to a socket that swallows everything, in the second to the nodes, in turn. All attackers together have --share
-of one core, by a control group. Prints one JSON object; exit status 1: a gate is missed or a node has ended; 77: no control group.
+the attackers send to a socket that swallows everything, in the second to the nodes, in turn. Each node and each attack has a computer
+with a public address of its own, by network namespaces; with --loopback all share one, where no limit of addresses holds. All
+attackers together have --share of one core, by a control group. Prints one JSON object; exit status 1: a gate is missed or a node
+has ended; 77: no control group or no namespaces.
 """
 import argparse
 import json
@@ -15,6 +17,7 @@ import sys
 import time
 
 import attacked_network
+import internet
 from control_group import Group
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,7 +31,8 @@ MEMORY = 1.10  # of the control's largest resident size
 def floods(a, network, host, port):
     """Frames of HTTP/2 for gRPC, which the node cuts off, from an address of their own."""
     program = os.path.join(HERE, os.pardir, "functional", "grpc_floods.py")
-    return {f"flood-{name}": [sys.executable, program, "flood", name, host, port, "--network", network.network_id, "--seconds", a.seconds]
+    source = ["--from", "0.0.0.0"] if a.internet else []  # on one computer, another address of it
+    return {f"flood-{name}": [sys.executable, program, "flood", name, host, port, *source, "--network", network.network_id, "--seconds", a.seconds]
             for name in FLOODS}
 
 
@@ -46,15 +50,15 @@ def attack_commands(a, network, number, at):
     return commands | floods(a, network, host, port)
 
 
-def control_commands(a, network, ports):
+def control_commands(a, network, sink, ports):
     fuzzer = os.path.join(os.path.dirname(a.node), "protocol_fuzzer")
     below = [sys.executable, os.path.join(HERE, "stranger_attacks.py")]
     about = ["--network", network.network_id, "--seconds", a.seconds, "--seed", a.seed]
-    commands = {name: [*below, name, "127.0.0.1", ports["plain" if name == "plain" else "tls"], *about]
+    commands = {name: [*below, name, sink, ports["plain" if name == "plain" else "tls"], *about]
                 for name in BELOW}
-    commands |= floods(a, network, "127.0.0.1", ports["tls"])
+    commands |= floods(a, network, sink, ports["tls"])
     for number, name in enumerate(SPOKEN):
-        commands[name] = [fuzzer, "sink", "--at", f"127.0.0.1:{ports['plain']}", "--profile", network.profile, "--seconds", a.seconds,
+        commands[name] = [fuzzer, "sink", "--at", f"{sink}:{ports['plain']}", "--profile", network.profile, "--seconds", a.seconds,
                           "--seed", a.seed + number]
     return commands
 
@@ -65,15 +69,19 @@ class Side:
     def __init__(self, a, name):
         self.a, self.name = a, name
         self.folder = os.path.join(a.base, name)
-        self.network = attacked_network.AttackedNetwork(argparse.Namespace(**{**vars(a), "folder": self.folder}))
+        self.network = attacked_network.AttackedNetwork(argparse.Namespace(**{**vars(a), "folder": self.folder}), internet=a.internet)
         self.group, self.sink, self.attackers = None, None, {}
+
+    def on(self, name, command):
+        return self.a.internet.on(name, command) if self.a.internet else command
 
     def out(self, name):
         return os.path.join(self.folder, f"attack-{name}.out")
 
     def start_sink(self, group):
         with open(self.out("sink"), "w", encoding="utf-8") as out:
-            self.sink = group.start([sys.executable, os.path.join(HERE, "stranger_attacks.py"), "sink", "--seconds", self.a.seconds + 900], out)
+            self.sink = group.start(self.on("sink", [sys.executable, os.path.join(HERE, "stranger_attacks.py"), "sink", self.a.sink,
+                                                     "--seconds", self.a.seconds + 900]), out)
         end = time.monotonic() + 120
         while time.monotonic() < end:
             with open(self.out("sink"), encoding="utf-8") as said:
@@ -86,7 +94,7 @@ class Side:
     def attack(self, ports):
         names = self.network.honest()
         if self.name == "control":
-            commands = control_commands(self.a, self.network, ports)
+            commands = control_commands(self.a, self.network, self.a.sink, ports)
         else:
             every = [attack_commands(self.a, self.network, number, self.network.at(node)) for number, node in enumerate(names)]
             # Each attack has one node; the fuzzer another one than the calls that take all places.
@@ -94,7 +102,7 @@ class Side:
         for name in set(commands) & set(self.a.only.split(",")) if self.a.only else commands:
             command = commands[name]
             with open(self.out(name), "w", encoding="utf-8") as out:
-                self.attackers[name] = self.group.start(command, out)
+                self.attackers[name] = self.group.start(self.on(f"attack-{name}", command), out)
 
     def said(self, name):
         with open(self.out(name), encoding="utf-8", errors="replace") as out:
@@ -111,7 +119,7 @@ class Side:
             network.start_all()
             network.wait_for_rounds(2)
             ports = self.start_sink(self.group)
-            a.victim = f"127.0.0.1:{ports['plain']}"
+            a.victim = f"{a.sink}:{ports['plain']}"
             self.attack(ports)
             measured = network.measure(a.seconds)
             for attacker in self.attackers.values():
@@ -165,13 +173,18 @@ def main():
     parser.add_argument("--period", type=int, default=200)
     parser.add_argument("--share", type=float, default=0.25)
     parser.add_argument("--only", default="", help="names of attacks with commas between them, to see what each does")
+    parser.add_argument("--loopback", action="store_true", help="all on one computer")
     a = parser.parse_args()
     a.base, a.text = os.path.abspath(a.folder), os.path.join(os.path.abspath(a.folder), "text")
     try:
+        if not a.loopback:
+            internet.enter()
         Group("strangers", a.share).remove()
     except OSError as error:
-        print(f"no control group: {error}")
+        print(f"no control group or no namespaces: {error}")
         return 77
+    a.internet = None if a.loopback else internet.Internet()
+    a.sink = a.internet.address("sink") if a.internet else "127.0.0.1"
     os.makedirs(a.base)
     with open(a.text, "w", encoding="utf-8") as text:
         text.write(attacked_network.made_up_text())

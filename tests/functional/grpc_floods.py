@@ -417,11 +417,12 @@ def flood(arguments):
     parser.add_argument("--network", required=True)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--connections", type=int, default=2)
+    parser.add_argument("--from", default=ATTACKER, dest="source", help="where it comes from")
     a = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         target = Target(f"{a.host}:{a.port}", bytes.fromhex(a.network), folder)
         until = time.monotonic() + a.seconds
-        attackers = [Attacker(target, ATTACKS[a.name], target.context(), until) for _ in range(a.connections)]
+        attackers = [Attacker(target, ATTACKS[a.name], target.context(), until, a.source) for _ in range(a.connections)]
         for attacker in attackers:
             attacker.start()
         for attacker in attackers:

@@ -46,7 +46,7 @@ def judge_fuzz(run, figures, seconds):
 @target("strangers", "an hour of all attacks at once on four nodes in rounds, and one of the same work without packets, in turn: six times ten "
         "minutes of each, two and a half hours in all; goes on where it was ended (STRANGERS_SECONDS, STRANGERS_SEGMENTS; root)")
 def strangers(run):
-    run.require(os.geteuid() == 0, "a control group for the attackers takes root")
+    run.require(os.geteuid() == 0, "a control group and network namespaces for the attackers take root")
     builds.release(run)
     seconds, segments = int(os.environ.get("STRANGERS_SECONDS", "3600")), int(os.environ.get("STRANGERS_SEGMENTS", "6"))
     each, folder, figures = seconds // segments, run.folder / "nodes", []
@@ -104,7 +104,7 @@ def judge_strangers(run, figures, seconds):
     run.claim("Four nodes under all attacks at once, largest resident size", "≤ 1.10 of that without packets",
               f"{figures['memory']:.2f} ({most(attacked):.0f}, {most(control):.0f} MiB)", figures["memory"] <= 1.10, n)
     asked = [said for said in attacked["attacks"].values() if said.get("honest_calls")]
-    run.claim("Four nodes under all attacks at once: calls of honest strangers that were not answered", "",
+    run.claim("Four nodes under all attacks at once: calls of honest strangers at the attackers' addresses that were not answered", "",
               f"{sum(said['honest_failed'] for said in asked)} of {sum(said['honest_calls'] for said in asked):,}", None, n)
     gone, banned = len(attacked["ended"]) + len(control["ended"]), len(attacked.get("banned_honest", []))
     run.claim("Four nodes under all attacks at once: nodes that ended, honest nodes banned, rounds with two anchors", "0, 0, 0",
