@@ -62,12 +62,7 @@ ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::
   if (part_.first())
     pipeline_ = std::make_unique<PipelineService>(
         PipelineService::Services{host, services.clock, services.logger, services.entropy}, consensus_,
-        network_, part_.first()->index,
-        [this] {
-          const chain::History* history = node_ ? node_->history() : nullptr;
-          return history == nullptr ? chain::RegistryPtr() : history->tip().registry;
-        },
-        [this] { return trainer_->newest(); });
+        network_, part_.first()->index, [this] { return registry(); }, [this] { return trainer_->newest(); });
   board_->view.taking_part = true;
   board_->view.phase = "preparing";
   board_->view.inner_steps = trainer_->inner_steps();
@@ -109,7 +104,7 @@ void ChainRounds::listen() {
                       if (life.alive()) on_ready(facts);
                     },
                     [this, life = lifetime_.token()] {
-                      if (life.alive() && training_) training_->progressed();
+                      if (life.alive() && training() != nullptr) training()->progressed();
                     }});
 }
 
@@ -135,12 +130,13 @@ void ChainRounds::stop() {
 }
 
 void ChainRounds::close_chain() {
-  node_.reset();
-  content_.reset();
-  training_.reset();
+  chain_.reset();
   presence_.forget_room();
-  files_.reset();
-  own_files_.reset();
+}
+
+chain::RegistryPtr ChainRounds::registry() const {
+  const chain::History* history = node() == nullptr ? nullptr : node()->history();
+  return history == nullptr ? chain::RegistryPtr() : history->tip().registry;
 }
 
 std::function<node::RoundsView()> ChainRounds::view() const {
@@ -152,8 +148,8 @@ std::function<node::RoundsView()> ChainRounds::view() const {
 
 std::shared_ptr<node::MemberDecisions> ChainRounds::decisions() {
   return std::make_shared<ChainDecisions>(host_.executor(), lifetime_.token(), [this] {
-    if (!node_) return ChainDecisions::Chain{};
-    return ChainDecisions::Chain{node_.get(),     chain_rules(consensus_, network_),
+    if (node() == nullptr) return ChainDecisions::Chain{};
+    return ChainDecisions::Chain{node(),          chain_rules(consensus_, network_),
                                  &memory_report_, part_work(consensus_),
                                  host_.id(),      services_.clock.wall_now()};
   });
@@ -185,11 +181,9 @@ void ChainRounds::open(ReportingAs as, std::uint64_t seed) {
   executor_ = std::make_unique<PatientExecutor>(host_.executor());
   peers_ = std::make_unique<MemberPeers>(host_.member());
   host_.member().set_members([this](const net::NodeId& id) {
-    const chain::History* history = node_ ? node_->history() : nullptr;
-    if (history == nullptr) return false;
-    const chain::Registry& registry = *history->tip().registry;
-    const chain::MemberRecord* const member = registry.find(id);
-    return member != nullptr && rank_of(registry, *member) != net::PeerRank::Stranger;
+    const chain::RegistryPtr known = registry();
+    const chain::MemberRecord* const member = known == nullptr ? nullptr : known->find(id);
+    return member != nullptr && rank_of(*known, *member) != net::PeerRank::Stranger;
   });
   status_ = std::make_unique<RoundsStatus>(host_, consensus_, network_, std::move(as), seed);
   net::MethodTable& methods = host_.member().methods();
@@ -213,13 +207,14 @@ void ChainRounds::open(ReportingAs as, std::uint64_t seed) {
 
 void ChainRounds::on_chain_call(const net::Caller& from, net::Method method, ByteSpan request,
                                 const net::Reply& reply) {
-  if (!node_) return reply(make_error(ErrorCode::Busy, "this node is still preparing its model"));
-  node_->on_call(from, method, request, reply);
+  if (node() == nullptr) return reply(make_error(ErrorCode::Busy, "this node is still preparing its model"));
+  node()->on_call(from, method, request, reply);
 }
 
 void ChainRounds::on_piece_call(const net::Caller& from, ByteSpan request, const net::Reply& reply) {
-  if (!training_) return reply(make_error(ErrorCode::Busy, "this node is still preparing its model"));
-  training_->on_call(from, request, reply);
+  if (training() == nullptr)
+    return reply(make_error(ErrorCode::Busy, "this node is still preparing its model"));
+  training()->on_call(from, request, reply);
 }
 
 // ---- The beginning
@@ -233,14 +228,16 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
   close_chain();  // of a model with another tokenizer, or of another part
   part_.take(facts);
   if (part_.held()) rows_.hold(*part_.held());
-  kept_.clear();
   trouble_.clear();
-  if (const auto opened = open_files(); !opened.ok()) {
+  auto opened = trust_.ok() ? RunningChain::open(directory_, consensus_, services_, host_.executor())
+                            : Expected<std::unique_ptr<RunningChain>>(trust_.error());
+  if (!opened.ok()) {
     trouble_ = "this node takes no part in the rounds: " + opened.error().describe();
     services_.logger.error("rounds", trouble_);
     return;
   }
-  if (!size_.can_begin(files_->block_count() > 0)) return;
+  chain_ = std::move(*opened);
+  if (!size_.can_begin(chain_->has_blocks())) return;
   tokenizer_ = facts.tokenizer;
   fragments_ = facts.fragments;
   std::vector<std::uint64_t> values;
@@ -253,10 +250,9 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
   work_->run(
       [beginning, disk = disk_,
        first = size_.size() == 0 ? facts.states : std::vector<rounds::Anchor>(fragments_.size()),
-       from =
-           BeginningSources{services_.files, *files_, directory_, network_,
-                            outer_rules(consensus_, facts.tokenizer), fragments_, files_->block_count() > 0,
-                            !consensus_.sizes.empty(), rows_.other_states(spool_)}] {
+       from = BeginningSources{services_.files, chain_->files(), directory_, network_,
+                               outer_rules(consensus_, facts.tokenizer), fragments_, chain_->has_blocks(),
+                               !consensus_.sizes.empty(), rows_.other_states(spool_)}] {
         disk->measure();
         *beginning = read_beginning(from, first);
       },
@@ -266,20 +262,6 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
         if (const auto next = std::exchange(next_model_, std::nullopt)) return on_ready(*next);
         begin(*beginning);
       });
-}
-
-Expected<void> ChainRounds::open_files() {
-  if (!trust_.ok()) return trust_.error();
-  const std::string folder = directory_ + "/chain";
-  // A row can be taken back; or a change of size that nobody certified was the last one written.
-  const std::size_t earlier = !config::model_parts(consensus_).empty() ? chain::rounds_to_settle
-                              : consensus_.sizes.empty()               ? 0
-                                                                       : 1;
-  NS_ASSIGN_OR_RETURN(
-      files_, engine::ChainFiles::open(services_.files, folder, earlier, services_.logger, host_.executor()));
-  NS_ASSIGN_OR_RETURN(own_files_, engine::RoundFiles::open(services_.files, folder + "/own", services_.logger,
-                                                           host_.executor()));
-  return {};
 }
 
 // Without a wallet the node works for its own key.
@@ -295,8 +277,8 @@ crypto::PublicKey ChainRounds::wallet_key() const {
 
 InvitationSource ChainRounds::invitations() {
   return [this, life = lifetime_.token()](bool with_vote) {
-    if (life.alive() && node_)
-      return trust_->invitation(*node_, wallet_key(), services_.clock.wall_now(), with_vote);
+    if (life.alive() && node() != nullptr)
+      return trust_->invitation(*node(), wallet_key(), services_.clock.wall_now(), with_vote);
     InvitationParts parts;
     if (life.alive() && trust_.ok()) parts.trust = trust_->anchor();
     if (with_vote) parts.no_vote = "this node still prepares its part in the rounds; try again in a minute";
@@ -305,54 +287,34 @@ InvitationSource ChainRounds::invitations() {
 }
 
 void ChainRounds::begin(ChainBeginning& beginning) {
-  for (const std::string& note : beginning.notes) services_.logger.warning("rounds", note);
-  Hash256 beacon_seed{};
-  std::array<std::uint8_t, 8> seed{};
-  services_.entropy.fill({beacon_seed.data(), beacon_seed.size()});
-  services_.entropy.fill({seed.data(), seed.size()});
-  const ChainFacts facts{consensus_, network_, fragments_, *tokenizer_, rows_.rows(), part_.follows_plan()};
   if (interpositions_.other_caller)
     other_caller_ = interpositions_.other_caller(host_.member().caller(), host_.key(), network_);
-  net::PeerCaller& caller = other_caller_ ? *other_caller_ : host_.member().caller();
-  training_ = std::make_unique<rounds::TrainingRounds>(
-      rounds::TrainingServices{host_.key(), caller, *peers_, *executor_, host_.clock(), learners(),
-                               *own_files_, *work_, *spool_, checks_, services_.logger, nullptr, nullptr,
-                               batches_.get(), room_.get(), size_.resize()},
-      training_options(facts), [this](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
-        on_anchor(round, row, anchor);
-      });
-  content_ = std::make_unique<ObservedContent>(
-      *training_,
-      ObservedContent::Observer{[this](const std::optional<chain::ChainTip>& before,
-                                       const chain::ChainTip& tip, const chain::BlockPtr& block, bool live) {
-                                  rank_members(tip);
-                                  if (before) on_block(*before, tip, block);
-                                  if (!live) return;
-                                  notices_.tell_of_evidence(block->body.evidence);
-                                  ban_equivocators(block->body.evidence);
-                                },
-                                [this](const chain::ChainTip& tip) {
-                                  rank_members(tip);
-                                  report_->on_tip(tip);
-                                }});
-  chain::ChainOptions options = chain_options(facts, own_delegation(), beginning.hashes);
-  trust_->fill(options);
-  node_ = std::make_unique<chain::ChainNode>(
-      chain::ChainServices{host_.key(), caller, *peers_, *executor_, host_.clock(), *files_, checks_, nullptr,
-                           *content_, services_.logger, host_.traffic()},
-      std::move(options), beacon_seed, load_le<std::uint64_t>(seed.data()));
-  training_->attach(*node_);
-  for (std::uint32_t row = 0; row < fragments_.size(); ++row) {
-    if (!facts.rows.has(row)) continue;
-    if (auto& kept = beginning.kept[row]; !kept.empty() && files_->block_count() > 0) {
-      kept_[row] = kept.front().round;
-      for (engine::StateFile& state : kept) training_->offer(row, state.round, std::move(state.state));
-    } else if (beginning.first[row]) {
-      training_->offer(row, 0, beginning.first[row]);
-    }
-  }
-  training_->start();
-  node_->start();
+  const RunningChain::Services services{
+      host_.key(),     services_,      other_caller_ ? *other_caller_ : host_.member().caller(),
+      *peers_,         *executor_,     host_.clock(),
+      host_.traffic(), *work_,         *spool_,
+      checks_,         batches_.get(), room_.get()};
+  const RunningChain::Model model{
+      {consensus_, network_, fragments_, *tokenizer_, rows_.rows(), part_.follows_plan()},
+      learners(),
+      size_.resize()};
+  RunningChain::Events events;
+  events.blocks.on_block = [this](const std::optional<chain::ChainTip>& before, const chain::ChainTip& tip,
+                                  const chain::BlockPtr& block, bool live) {
+    rank_members(tip);
+    if (before) on_block(*before, tip, block);
+    if (!live) return;
+    notices_.tell_of_evidence(block->body.evidence);
+    ban_equivocators(block->body.evidence);
+  };
+  events.blocks.on_history = [this](const chain::ChainTip& tip) {
+    rank_members(tip);
+    report_->on_tip(tip);
+  };
+  events.anchor = [this](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
+    on_anchor(round, row, anchor);
+  };
+  chain_->begin(services, model, own_delegation(), *trust_, beginning, std::move(events));
   presence_.begin();
 }
 
@@ -387,20 +349,13 @@ void ChainRounds::ban_equivocators(const std::vector<chain::Evidence>& proven) {
   }
 }
 
-// This node holds the state that the registry names. The block that names it may go to the disk after it.
+// This node holds the state that the registry names.
 void ChainRounds::on_anchor(std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
-  const auto kept = kept_.find(row);
-  if (kept == kept_.end() || kept->second != round) {
-    if (kept_.empty()) forget_other_parts();
-    kept_[row] = round;
-    files_->save_row(row, round, anchor);
-  }
+  chain_->keep(row, round, anchor);
   trouble_.clear();
-  const rounds::TrainingView now = training_->view();
-  if (now.holds) files_->release();
   const std::string name = rows_.name_of(row, fragments_.size()), prefix = name.empty() ? "" : name + ": ";
-  report_->on_anchor(fmt::format("{}round {}", prefix, round), now);
-  const outer::AggregateReport* step = training_->states().report(row);
+  report_->on_anchor(fmt::format("{}round {}", prefix, round), training()->view());
+  const outer::AggregateReport* step = training()->states().report(row);
   if (auto entry = entries_.take(row, round, step)) {
     if (!name.empty()) entry->rule = name + (entry->rule.empty() ? "" : ": " + entry->rule);
     services_.logger.info(
@@ -409,12 +364,6 @@ void ChainRounds::on_anchor(std::uint64_t round, std::uint32_t row, const rounds
     status_->on_round(row, std::move(*entry), trainer_->view());
   }
   refresh();
-}
-
-// The new part is here.
-void ChainRounds::forget_other_parts() {
-  for (std::uint32_t row = 0; part_.held() && row < fragments_.size(); ++row)
-    if (row != *part_.held()) files_->forget_row(row);
 }
 
 // ---- Room on the disk
@@ -431,22 +380,21 @@ void ChainRounds::make_room(const std::vector<rounds::Fragment>& fragments) {
 
 void ChainRounds::refresh_later() {
   timer_ = host_.executor().post_after(refresh_pause, [this] {
-    if (files_) files_->release();
+    if (chain_) chain_->files().release();
     if (room_) room_->measure(*work_, host_.clock().monotonic_now());
-    if (training_) presence_.set_no_room(!training_->view().no_room.empty());
+    if (training() != nullptr) presence_.set_no_room(!training()->view().no_room.empty());
     refresh();
     refresh_later();
   });
 }
 
-ChainMoment ChainRounds::moment(const engine::RoundTrainer::View& training) const {
-  const chain::History* history = node_->history();
-  chain::ChainView chain = node_->view();
+ChainMoment ChainRounds::moment(const engine::RoundTrainer::View& trainer) const {
+  chain::ChainView chain = node()->view();
   if (!shares_tokenizer_) chain.wanted_tokenizer.reset();
   return {std::move(chain),
-          history == nullptr ? nullptr : history->tip().registry,
-          training_->view(),
-          training.resting,
+          registry(),
+          training()->view(),
+          trainer.resting,
           static_cast<chain::VotersMode>(consensus_.voters),
           host_.id(),
           host_.clock().monotonic_now(),
@@ -454,14 +402,14 @@ ChainMoment ChainRounds::moment(const engine::RoundTrainer::View& training) cons
 }
 
 void ChainRounds::refresh() {
-  const engine::RoundTrainer::View training = trainer_->view();
+  const engine::RoundTrainer::View trainer = trainer_->view();
   node::RoundsView view;
   view.taking_part = true;
   view.phase = "preparing";
   view.inner_steps = trainer_->inner_steps();
-  view.steps = training.work.steps;
-  view.waiting_seconds = to_seconds(training.rested);
-  const double whole = to_seconds(training.rested + training.trained);
+  view.steps = trainer.work.steps;
+  view.waiting_seconds = to_seconds(trainer.rested);
+  const double whole = to_seconds(trainer.rested + trainer.trained);
   view.waiting_share = whole > 0 ? view.waiting_seconds / whole : 0;
   view.trouble = trouble_;
   if (pipeline_) {
@@ -469,8 +417,8 @@ void ChainRounds::refresh() {
     part_.measured(pipeline_->speed());
   }
   RoundsSeen seen;
-  if (node_) {
-    const ChainMoment now = moment(training);
+  if (node() != nullptr) {
+    const ChainMoment now = moment(trainer);
     if (now.chain.wanted_tokenizer) trainer_->want_tokenizer(*now.chain.wanted_tokenizer);
     report_->fill(view, now);
     if (now.registry) view.memory = memory_report_.view(*now.registry, host_.id());
@@ -479,7 +427,7 @@ void ChainRounds::refresh() {
     if (view.trouble.empty()) view.trouble = now.training.trouble;
     if (view.trouble.empty()) view.trouble = trust_->trouble(now.chain);
     if (view.trouble.empty() && pipeline_) view.trouble = pipeline_->trouble();
-    if (!reads_beginning_) part_.follow_plan(now, *node_, *trainer_, view.part ? &*view.part : nullptr);
+    if (!reads_beginning_) part_.follow_plan(now, *node(), *trainer_, view.part ? &*view.part : nullptr);
     if (now.registry) size_.follow(*now.registry, now.training, now.at);
     if (trust_->waits_for_founder(now.chain, wallet_key())) view.phase = "waiting for a founder to begin";
     if (now.chain.wanted_tokenizer) view.phase = "taking over the network's tokenizer";

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,11 +14,9 @@
 #include <vector>
 
 #include "core/base/lifetime.h"
-#include "core/chain/node.h"
 #include "core/chain/remembered_checks.h"
 #include "core/config/data_directory.h"
 #include "core/config/model_part.h"
-#include "core/engine/chain_files.h"
 #include "core/engine/round_store.h"
 #include "core/net/method_table.h"
 #include "core/node/member_decisions.h"
@@ -27,7 +24,6 @@
 #include "core/rounds/training_rounds.h"
 #include "core/runtime/batch_lists.h"
 #include "core/runtime/block_notices.h"
-#include "core/runtime/chain_beginning.h"
 #include "core/runtime/chain_report.h"
 #include "core/runtime/chain_settings.h"
 #include "core/runtime/chain_trust.h"
@@ -36,7 +32,6 @@
 #include "core/runtime/interpositions.h"
 #include "core/runtime/member_peers.h"
 #include "core/runtime/memory_report.h"
-#include "core/runtime/observed_content.h"
 #include "core/runtime/own_model_part.h"
 #include "core/runtime/own_model_size.h"
 #include "core/runtime/patient_executor.h"
@@ -45,6 +40,7 @@
 #include "core/runtime/round_entries.h"
 #include "core/runtime/rounds_presence.h"
 #include "core/runtime/rounds_status.h"
+#include "core/runtime/running_chain.h"
 
 namespace neuroshard::runtime {
 
@@ -96,7 +92,6 @@ class ChainRounds final {
   // ---- The host's executor, all below.
   void open(ReportingAs as, std::uint64_t seed);
   void on_ready(const engine::RoundFacts& facts);
-  Expected<void> open_files();
   void close_chain();
   void begin(ChainBeginning& beginning);
   crypto::Delegation own_delegation() const;
@@ -107,12 +102,15 @@ class ChainRounds final {
   void rank_members(const chain::ChainTip& tip);
   void ban_equivocators(const std::vector<chain::Evidence>& proven);
   void on_anchor(std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor);
-  void forget_other_parts();
   std::vector<rounds::RoundLearner*> learners();
   void make_room(const std::vector<rounds::Fragment>& fragments);
   void refresh_later();
   void refresh();
-  ChainMoment moment(const engine::RoundTrainer::View& training) const;
+  ChainMoment moment(const engine::RoundTrainer::View& trainer) const;
+  // Null until the chain runs.
+  chain::ChainNode* node() const { return chain_ ? chain_->node() : nullptr; }
+  rounds::TrainingRounds* training() const { return chain_ ? chain_->training() : nullptr; }
+  chain::RegistryPtr registry() const;  // of the newest block; null: this node has no history yet
 
   PeerHost& host_;
   const std::shared_ptr<storage::DiskBudget> disk_;
@@ -145,22 +143,17 @@ class ChainRounds final {
   std::unique_ptr<PatientExecutor> executor_;
   std::unique_ptr<MemberPeers> peers_;
   std::unique_ptr<net::PeerCaller> other_caller_;  // see Interpositions
-  std::unique_ptr<engine::ChainFiles> files_;
-  std::unique_ptr<engine::RoundFiles> own_files_;
   std::unique_ptr<engine::RoundThread> work_;
   std::unique_ptr<DiskRoom> room_;
   chain::SignatureChecks every_check_;
   chain::RememberedChecks checks_{every_check_};
-  std::unique_ptr<rounds::TrainingRounds> training_;
-  std::unique_ptr<ObservedContent> content_;
-  std::unique_ptr<chain::ChainNode> node_;
-  RoundsPresence presence_{host_, [this] { return node_.get(); }};
+  std::unique_ptr<RunningChain> chain_;  // null: the model is not ready yet, or its files can't be opened
+  RoundsPresence presence_{host_, [this] { return node(); }};
   std::unique_ptr<RoundsStatus> status_;
   RoundEntries entries_;
   BlockNotices notices_;
   std::optional<ChainReport> report_;  // once the rows are known
   const MemoryReport memory_report_;
-  std::map<std::uint32_t, std::uint64_t> kept_;  // by row: the round of the state on the disk
   std::string trouble_;
   std::vector<net::MethodTable::Registration> methods_;
   std::unique_ptr<TimerHandle> timer_;
