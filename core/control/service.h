@@ -31,7 +31,7 @@ struct Version {
   std::uint32_t major = 0, minor = 0;
   friend bool operator==(const Version&, const Version&) = default;
 };
-inline constexpr Version version{1, 16};
+inline constexpr Version version{1, 17};
 
 // Bounds of the server; every one is per core.
 struct ServerLimits {

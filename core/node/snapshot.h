@@ -275,6 +275,7 @@ struct NetworkMemoryView {
   std::optional<Model> possible;
   // The one after it; where the model can change, the next larger one. Nothing: the profile has none.
   std::optional<Model> next;
+  std::optional<Model> smaller;  // where the model can change: the next smaller one
   // The profile names sizes, and the chain changes the model to the next larger or smaller one. The rest is about that.
   bool can_change = false;
   SizeChange asked = SizeChange::None;  // by the newest results

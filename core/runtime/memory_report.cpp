@@ -147,6 +147,13 @@ void MemoryReport::add_sizes(const chain::Registry& registry, node::NetworkMemor
   view.present =
       view_of(present, demand.present.needs ? demand.present : offers_for_first(present, registry));
   if (size.size + 1 < sizes_.size()) view.next = view_of(sizes_[size.size + 1], demand.larger);
+  if (size.size > 0) {
+    const plan::ModelSize& smaller = sizes_[size.size - 1];
+    const std::size_t needs = size.size - 1;  // the first size has none
+    view.smaller =
+        view_of(smaller, needs > 0 ? chain::offers_for(needs_[needs - 1], registry, chain::Counted::Active)
+                                   : offers_for_first(smaller, registry));
+  }
   view.can_change = true;
   view.asked = change_of(size.size, size.next);
   view.results = size.results;

@@ -49,8 +49,8 @@ QString CapacityWords::models(const Memory& memory) {
     text << (memory.asked == node::SizeChange::Down
                  ? tr("The network is changing to a smaller model, and its nodes start anew with it.")
                  : tr("The network is changing to a larger model, and its nodes start anew with it."));
-    if (memory.asked == node::SizeChange::Up && memory.next)
-      text << tr("The new model has %1.").arg(size_of(*memory.next));
+    const auto& other = memory.asked == node::SizeChange::Down ? memory.smaller : memory.next;
+    if (other) text << tr("The new model has %1.").arg(size_of(*other));
   } else if (memory.asked == node::SizeChange::Up) {
     text = growing(memory);
   } else if (memory.asked == node::SizeChange::Down ||
@@ -146,6 +146,9 @@ QStringList CapacityWords::shrinking(const Memory& memory) {
                nullptr, rounds_left(memory))
           : tr("The network changes to a smaller model after %n round(s) with too little memory.", nullptr,
                static_cast<int>(memory.results_needed))};
+  if (memory.smaller)
+    text << tr("The smaller one has %1 and needs %2 of each member.")
+                .arg(size_of(*memory.smaller), Format::gigabytes(memory.smaller->member_bytes));
   text << tr("The present model needs %1 of each member and %2 of all: %n of %3 have room, %4 are offered.",
              nullptr, static_cast<int>(model.with_room))
               .arg(Format::gigabytes(model.member_bytes), Format::gigabytes(model.network_bytes),

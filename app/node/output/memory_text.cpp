@@ -61,10 +61,12 @@ std::string counts(const Memory::Model& model, const char* of_all) {
 
 std::string change_text(const Memory& memory) {
   const bool down = memory.asked == node::SizeChange::Down;
-  const char* const which = down ? "smaller" : "larger";
-  if (memory.changing) return fmt::format("; the network is changing to a {} model", which);
+  std::string which = down ? "smaller model" : "larger model";
+  if (down && memory.smaller) which += fmt::format(", {},", size_of(*memory.smaller));
+  if (memory.changing && down && memory.smaller) which.pop_back();
+  if (memory.changing) return fmt::format("; the network is changing to a {}", which);
   const std::uint32_t left = memory.results_needed - std::min(memory.results, memory.results_needed);
-  return fmt::format("; the network changes to a {} model after {} with {} memory", which,
+  return fmt::format("; the network changes to a {} after {} with {} memory", which,
                      plural(left, "more round"), down ? "too little" : "enough");
 }
 
@@ -108,6 +110,7 @@ nlohmann::ordered_json memory_json(const Memory& memory) {
           {"present", size_json(memory.present)},
           {"possible", size_json(memory.possible)},
           {"next", size_json(memory.next)},
+          {"smaller", size_json(memory.smaller)},
           {"can_change", memory.can_change},
           {"asked", change_name(memory.asked)},
           {"results", memory.results},

@@ -222,6 +222,7 @@ void encode_memory(const node::NetworkMemoryView& from, wire::NetworkMemory* to)
   encode_size(from.present, to->mutable_present());
   if (from.possible) encode_size(*from.possible, to->mutable_possible());
   if (from.next) encode_size(*from.next, to->mutable_next());
+  if (from.smaller) encode_size(*from.smaller, to->mutable_smaller());
   to->set_can_change(from.can_change);
   to->set_asked(static_cast<wire::SizeChange>(from.asked));
   to->set_results(from.results);
@@ -242,6 +243,7 @@ node::NetworkMemoryView decode_memory(const wire::NetworkMemory& from) {
   to.present = decode_size(from.present());
   if (from.has_possible()) to.possible = decode_size(from.possible());
   if (from.has_next()) to.next = decode_size(from.next());
+  if (from.has_smaller()) to.smaller = decode_size(from.smaller());
   to.can_change = from.can_change();
   if (wire::SizeChange_IsValid(from.asked())) to.asked = static_cast<node::SizeChange>(from.asked());
   to.results = from.results();

@@ -139,11 +139,21 @@ class TestSnapshotText : public QObject {
     QCOMPARE(
         row_of(view, "Offered"),
         small + "; the network changes to a smaller model after 1 more round with too little memory" + lacks);
+    memory.smaller = node::NetworkMemoryView::Model{2, 64, 300'000, 200'000'000, 4};
+    QCOMPARE(row_of(view, "Offered"), small +
+                                          "; the network changes to a smaller model, 2 layers of width 64, "
+                                          "after 1 more round with too little memory" +
+                                          lacks);
+    memory.changing = true;
+    QCOMPARE(row_of(view, "Offered"),
+             small + "; the network is changing to a smaller model, 2 layers of width 64" + lacks);
+    memory.changing = false;
     const auto json = snapshot_json(view)["rounds"]["memory"];
     QVERIFY(json["can_change"].get<bool>() && !json["changing"].get<bool>() && json["next"].is_null());
     QCOMPARE(json["asked"].get<std::string>(), std::string("down"));
     QCOMPARE(json["results"].get<int>(), 3);
     QCOMPARE(json["results_needed"].get<int>(), 4);
+    QCOMPARE(json["smaller"]["hidden"].get<int>(), 64);
     QCOMPARE(json["present"]["network_bytes"].get<std::uint64_t>(), std::uint64_t{3'500'000'000});
     QCOMPARE(json["present"]["room_percent"].get<int>(), 20);
   }

@@ -172,6 +172,7 @@ void TestControlRounds::the_memory_of_the_network_arrives() {
     memory.present = {6, 512, 40'000'000, 1'200'000'000, 4};
     memory.next = {8, 640, 61'000'000, 2'500'000'000, 3, 30'000'000'000, 6, 29'000'000'000, 58, 75};
     memory.can_change = true;
+    memory.smaller = node::NetworkMemoryView::Model{6, 256, 9'000'000, 900'000'000, 5};
     memory.asked = node::SizeChange::Down;
     memory.results = 2;
     memory.results_needed = 4;
@@ -194,6 +195,7 @@ void TestControlRounds::the_memory_of_the_network_arrives() {
   QVERIFY(memory.next->room_percent == 58 && memory.next->needs_percent == 75);
   QVERIFY(memory.can_change && memory.changing && memory.asked == node::SizeChange::Down);
   QVERIFY(memory.results == 2 && memory.results_needed == 4);
+  QVERIFY(memory.smaller && memory.smaller->hidden == 256 && memory.smaller->with_room == 5);
   const auto later = seen_after([](node::Snapshot& next) {
     next.rounds.memory.emplace().possible = node::NetworkMemoryView::Model{10, 768, 90'000'000, 4, 5};
   });

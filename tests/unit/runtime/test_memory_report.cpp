@@ -100,7 +100,7 @@ class TestRuntimeMemoryReport : public QObject {
   void a_profile_with_sizes_shows_the_next_one() {
     SizedChain chain;
     node::NetworkMemoryView view = chain.view();
-    QVERIFY(view.can_change && !view.possible && view.next);
+    QVERIFY(view.can_change && !view.possible && view.next && !view.smaller);
     QVERIFY(view.members == 4 && view.known == 0 && view.needs_room == 3);
     QVERIFY(view.present.layers == 6 && view.present.hidden == 128 && view.present.network_bytes == 0);
     QVERIFY(view.present.is_enough() && view.present.with_room == 0);
@@ -132,11 +132,13 @@ class TestRuntimeMemoryReport : public QObject {
     view = chain.view();
     QVERIFY(view.asked == node::SizeChange::None && view.results == 0 && !view.changing);
     QVERIFY(view.present.hidden == 256 && view.present.layers == 6 && view.next->layers == 8);
+    QVERIFY(view.smaller->hidden == 128 && view.smaller->with_room == 4 && view.smaller->needs_percent == 0);
     QVERIFY(view.present.network_bytes == 12 * tier && view.present.needs_percent == 50);
     QCOMPARE(view.next->network_bytes, 30 * tier);
     chain.grow();
     view = chain.view();
     QVERIFY(view.present.layers == 8 && !view.next && view.present.is_enough());
+    QVERIFY(view.smaller->hidden == 256 && view.smaller->member_bytes == 4 * tier);
     // A member that goes to sleep still counts for the present model.
     QVERIFY(chain.say(chain.nodes[3], chain::Away{}));
     chain.nodes.pop_back();

@@ -130,7 +130,16 @@ class TestCapacityText : public QObject {
     memory.results = 1;
     QCOMPARE(models(memory),
              QStringLiteral("The network changes to a smaller model after 3 more rounds") + why);
+    memory.smaller = node::NetworkMemoryView::Model{2, 64, 300'000, 200'000'000, 4};
+    QVERIFY2(models(memory).contains(QStringLiteral("with too little memory. The smaller one has 2 layers of "
+                                                    "width 64 (300 k parameters) and needs 0.2 GB of "
+                                                    "each member. The present model needs 0.5 GB")),
+             qPrintable(models(memory)));
     memory.changing = true;
+    QVERIFY2(
+        models(memory).endsWith(QStringLiteral("The new model has 2 layers of width 64 (300 k parameters).")),
+        qPrintable(models(memory)));
+    memory.smaller.reset();
     QCOMPARE(models(memory),
              QStringLiteral("The network is changing to a smaller model, and its nodes start anew with it."));
   }
