@@ -62,8 +62,7 @@ std::string counts(const Memory::Model& model, const char* of_all) {
 std::string change_text(const Memory& memory) {
   const bool down = memory.asked == node::SizeChange::Down;
   std::string which = down ? "smaller model" : "larger model";
-  if (down && memory.smaller) which += fmt::format(", {},", size_of(*memory.smaller));
-  if (memory.changing && down && memory.smaller) which.pop_back();
+  if (down && memory.smaller) which += fmt::format(" of {}", size_of(*memory.smaller));
   if (memory.changing) return fmt::format("; the network is changing to a {}", which);
   const std::uint32_t left = memory.results_needed - std::min(memory.results, memory.results_needed);
   return fmt::format("; the network changes to a {} after {} with {} memory", which,

@@ -141,12 +141,12 @@ class TestSnapshotText : public QObject {
         small + "; the network changes to a smaller model after 1 more round with too little memory" + lacks);
     memory.smaller = node::NetworkMemoryView::Model{2, 64, 300'000, 200'000'000, 4};
     QCOMPARE(row_of(view, "Offered"), small +
-                                          "; the network changes to a smaller model, 2 layers of width 64, "
+                                          "; the network changes to a smaller model of 2 layers of width 64 "
                                           "after 1 more round with too little memory" +
                                           lacks);
     memory.changing = true;
     QCOMPARE(row_of(view, "Offered"),
-             small + "; the network is changing to a smaller model, 2 layers of width 64" + lacks);
+             small + "; the network is changing to a smaller model of 2 layers of width 64" + lacks);
     memory.changing = false;
     const auto json = snapshot_json(view)["rounds"]["memory"];
     QVERIFY(json["can_change"].get<bool>() && !json["changing"].get<bool>() && json["next"].is_null());
