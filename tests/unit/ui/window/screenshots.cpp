@@ -148,6 +148,7 @@ void take_sizes(Camera& camera, WindowFixture& fixture) {
     memory.present.with_room = 1;
     memory.present.room_percent = 16;
     memory.present.network_bytes = 16'000'000'000;
+    memory.smaller = node::NetworkMemoryView::Model{6, 192, 9'400'000, 600'000'000, 5};
   });
   take("kept", [](node::NetworkMemoryView& memory) {
     memory.asked = node::SizeChange::None;
