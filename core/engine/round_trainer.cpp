@@ -216,6 +216,11 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
       return rest_without_room(served.error());
     }
   }
+  if (turn == Turn::Train)
+    for (const auto& part : parts_)
+      if (const auto ready = part->before_training(); !ready.ok())
+        return ready.error().code == ErrorCode::Exhausted ? rest_without_room(ready.error())
+                                                          : Expected<Turn>(ready.error());
   no_room_.clear();
   set_schedule();
   return turn;

@@ -109,7 +109,7 @@ void RoundTrainer::FragmentTrainer::attach(const rounds::Fragment& fragment, con
   fragment_ = fragment;
   restored_ = restored;
   first_start_ = true;
-  at_boundary_.reset();
+  forget_boundary();
   started_ = false;
   work_ = {};
   // A model that is made again in the middle of a round begins with the round's anchor.
@@ -131,8 +131,13 @@ void RoundTrainer::FragmentTrainer::forget() {
 
 void RoundTrainer::FragmentTrainer::detach() {
   anchor_.reset();
-  at_boundary_.reset();
+  forget_boundary();
   started_ = false;
+}
+
+void RoundTrainer::FragmentTrainer::forget_boundary() {
+  at_boundary_.reset();
+  boundary_in_model_ = false;
 }
 
 bool RoundTrainer::FragmentTrainer::may_train() const {
@@ -257,7 +262,7 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
     NS_ASSIGN_OR_RETURN(carried, put_new(from, put_back));
   }
   if (settled) sent_ = {};
-  at_boundary_.reset();
+  forget_boundary();
   boundary_work_ = {};
   anchor_ = from.anchor;
   anchor_hash_ = hash;
@@ -283,18 +288,7 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
 }
 
 Expected<void> RoundTrainer::FragmentTrainer::make_boundary(const Asked& asked) {
-  Expected<Boundary> result = make_error(ErrorCode::Internal, "no delta");
-  if (auto local = all_.copy_weights(*all_.model_, fragment_); local.ok()) {
-    result = encode_delta();
-    if (result.ok()) {
-      at_boundary_ = std::move(*local);
-      boundary_work_ = result->work;
-      // The batches of a payload from before a restart are not known any more.
-      if (!from_memory_) result->batches = all_.model_->last_batches(result->work.steps);
-    }
-  } else {
-    result = local.error();
-  }
+  Expected<Boundary> result = boundary_of_model(asked.after);
   {
     std::lock_guard lock(all_.mutex_);
     end_ = work_.steps;
@@ -302,6 +296,30 @@ Expected<void> RoundTrainer::FragmentTrainer::make_boundary(const Asked& asked) 
     most_steps_ = asked.after == rounds::AfterBoundary::Rest ? 0 : work_.steps + all_.options_.inner_steps;
   }
   all_.answer(asked.done, std::move(result));
+  return {};
+}
+
+Expected<rounds::RoundLearner::Boundary> RoundTrainer::FragmentTrainer::boundary_of_model(
+    rounds::AfterBoundary after) {
+  // A stage changes its weights while its own training rests.
+  const bool stays = after == rounds::AfterBoundary::Rest && all_.options_.parts.empty();
+  ByteSourcePtr local;
+  if (!stays) {
+    NS_ASSIGN_OR_RETURN(local, all_.copy_weights(*all_.model_, fragment_));
+  }
+  NS_ASSIGN_OR_RETURN(Boundary boundary, encode_delta());
+  at_boundary_ = std::move(local);
+  boundary_in_model_ = stays;
+  boundary_work_ = boundary.work;
+  // The batches of a payload from before a restart are not known any more.
+  if (!from_memory_) boundary.batches = all_.model_->last_batches(boundary.work.steps);
+  return boundary;
+}
+
+Expected<void> RoundTrainer::FragmentTrainer::before_training() {
+  if (!boundary_in_model_) return {};
+  NS_ASSIGN_OR_RETURN(at_boundary_, all_.copy_weights(*all_.model_, fragment_));
+  boundary_in_model_ = false;
   return {};
 }
 

@@ -32,6 +32,8 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   void forget();  // with the lock
   // Handles the requests that asked() reports.
   Expected<void> serve();
+  // The next step changes the weights. Exhausted: no room to keep those of the boundary.
+  Expected<void> before_training();
   // With the lock; true when this step completes the steps of the round.
   bool after_step(std::uint64_t tokens);
   RoundPlace place() const;  // takes the lock
@@ -58,6 +60,8 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   }
   Expected<void> put_in(Start from);
   Expected<void> make_boundary(const Asked& asked);
+  Expected<Boundary> boundary_of_model(rounds::AfterBoundary after);
+  void forget_boundary();
   // Anchor − local, of the model as it is now.
   outer::ValueSource delta() const;
   Expected<Boundary> encode_delta();
@@ -95,7 +99,8 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   rounds::Anchor anchor_;
   Hash256 anchor_hash_{};
   std::uint64_t round_ = 0;
-  ByteSourcePtr at_boundary_;  // the weights behind the payload; null: no boundary
+  ByteSourcePtr at_boundary_;       // the weights behind the payload; null: no boundary, or no step after it
+  bool boundary_in_model_ = false;  // no step after it: the model still has its weights
   rounds::TrainedWork boundary_work_;
   std::optional<outer::ErrorFeedback> feedback_;
   RoundMemory sent_;          // payload null: nothing to restore; feedback_ holds its buffer
