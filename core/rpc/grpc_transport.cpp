@@ -20,6 +20,9 @@ namespace {
 using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
 constexpr Duration sweep_period = std::chrono::milliseconds(250);
+constexpr Duration sweep_without_calls = std::chrono::seconds(1);
+// Between two looks at the open connections.
+constexpr Duration busy_tick = std::chrono::milliseconds(100), quiet_tick = std::chrono::milliseconds(500);
 constexpr int handshake_ms = 5'000;
 constexpr int idle_ms = 120'000;
 constexpr int keepalive_ms = 20'000;
@@ -82,6 +85,7 @@ class Transport final : public GrpcTransport {
                             services_.clock));
     build();
     if (!server_) return make_error(ErrorCode::Internal, "gRPC can't start answering peers");
+    shared_->set_drain_begins([this] { listener_->tick_soon(); });
     gate_ = make_thread_executor("ns-peers", 1);
     shaping_ = make_thread_executor("ns-shaper", 1);
     const bool posted =
@@ -152,7 +156,9 @@ class Transport final : public GrpcTransport {
     events.tick = [this] {
       shared_->mailbox->retry();
       review();
-      if (shared_->draining() && listener_->unsent() + shared_->shaper->unsent() == 0) shared_->drained();
+      if (!shared_->draining()) return shared_->watch.quiet() ? quiet_tick : busy_tick;
+      if (listener_->unsent() + shared_->shaper->unsent() == 0) shared_->drained();
+      return busy_tick;
     };
     listener_->serve(events);
   }
@@ -176,7 +182,8 @@ class Transport final : public GrpcTransport {
     acceptor_->HandleNewConnection(&connection);
   }
 
-  // On the listener's thread, at each of its ticks: a flood fills memory within a second.
+  // On the listener's thread, at each of its ticks: a flood fills memory within a second. So they are frequent while bytes arrive,
+  // and rare in an idle network, where each one costs more than everything else that the node does.
   void review() {
     const MonotonicTime now = shared_->now();
     const auto& is_short = shared_->options.memory_is_short;
@@ -190,8 +197,10 @@ class Transport final : public GrpcTransport {
   void sweep() {
     shared_->mailbox->retry();
     const MonotonicTime now = shared_->now();
-    for (const auto& sweepable : shared_->all()) sweepable->check(now);
-    timer_ = services_.executor.post_after(sweep_period, [this] { sweep(); });
+    const auto living = shared_->all();
+    for (const auto& sweepable : living) sweepable->check(now);
+    timer_ = services_.executor.post_after(living.empty() ? sweep_without_calls : sweep_period,
+                                           [this] { sweep(); });
   }
 
   const RpcServices services_;

@@ -18,7 +18,9 @@
 namespace neuroshard::runtime {
 namespace {
 
-constexpr Duration poll_period = std::chrono::milliseconds(50);
+// An event of the core is reported at once. A signal, or a suspend of the computer, waits so long.
+constexpr Duration poll_period = std::chrono::milliseconds(250);
+constexpr Duration leaving_period = std::chrono::milliseconds(50);
 // The longest wait for a round that the other members close and that needs this node's vote.
 constexpr Duration last_round_limit = std::chrono::seconds(10);
 
@@ -36,6 +38,7 @@ class NodeRuntime::Departure {
   }
   // The node is back soon, so it announces nothing.
   void leave_out() { presence_ = nullptr; }
+  bool has_begun() const { return waits_ != nullptr; }
   // Whether there is nothing to wait for; true before begin(), too.
   bool is_over() const { return !waits_ || !*waits_; }
 
@@ -195,7 +198,7 @@ Expected<void> NodeRuntime::run(const node::TrainingPlan& plan, const CancelToke
       network_->save_peers();
       network_->announce_capacity(*engine_->snapshot());
     }
-    auto event = events_->next(poll_period);
+    auto event = events_->next(departure.has_begun() ? leaving_period : poll_period);
     if (!event) continue;
     const auto* changed = std::get_if<node::StateChanged>(&*event);
     if (changed != nullptr && changed->state != node::RunState::Stopping) failure = changed->error;
@@ -210,7 +213,7 @@ Expected<void> NodeRuntime::finish(Departure& departure, const node::Ended& ende
                                    std::optional<Error> failure) {
   sleep_notice_.reset();
   departure.begin();  // not begun when the shutdown was requested through the control service
-  while (!departure.is_over()) static_cast<void>(events_->next(poll_period));
+  while (!departure.is_over()) static_cast<void>(events_->next(leaving_period));
   if (rounds_) rounds_->stop();
   if (files_) files_->stop();
   if (network_) network_->save_peers_now();

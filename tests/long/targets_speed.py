@@ -6,11 +6,12 @@ import subprocess
 
 import builds
 import reading
-from builds import NODE
+from builds import DATA, NODE
 from facts import ROOT
 from registry import target
 from run import Broken
 
+TEXT = os.path.join(DATA, "tinyshakespeare.txt")
 UNSTEADY = re.compile(r"inconclusive|unsteady|NOT STEADY")
 
 
@@ -100,3 +101,19 @@ def gui(run):
                     lambda out: {"report": json.loads(file.read_text()), **reading.table(out)}, env={"QT_QPA_PLATFORM": "xcb"}, loud=True)
     run.figures = part.figures
     run.claim("The window keeps its budgets (16 ms an event, 100 ms a page, 150 MB, 1 % idle)", "all kept", "all kept" if part.ok else "not all kept", part.passed, 1)
+
+
+@target("idle", "processor time of four members of a network that do not train (three minutes; IDLE_BESIDE: neuroshardd of another build)")
+def idle(run):
+    run.require(os.path.exists(TEXT), f"{TEXT} is not here")
+    builds.release(run)
+    beside = os.environ.get("IDLE_BESIDE")
+    command = ["python3", "-B", ROOT / "tests/bench/idle_nodes.py", NODE, TEXT, run.folder / "nodes", *(["--beside", beside] if beside else [])]
+    part = run.part("idle", ["sh", "-c", 'rm -rf "$1" && shift && exec "$@"', "sh", run.folder / "nodes", *command], reading.last_json, missed=(1,))
+    run.figures = part.figures
+    if part.figures:
+        node = part.figures["node"]
+        value = f"{node['percent']:.2f} % ({min(node['percents']):.2f} to {max(node['percents']):.2f}), {node['wakeups']:.0f} wake-ups a second"
+        if beside:
+            value += f"; {part.figures['ratio']:.2f} of the build beside it"
+        run.claim("A member of a network of four that does not train, share of one core", "< 1 %", value, node["percent"] < 1, "4 nodes")

@@ -30,9 +30,10 @@ void limit_by_groups(const std::vector<std::string>& folders, const GroupFiles& 
                      AvailableMemory& memory) {
   for (const std::string& folder : folders) {
     const auto limit = parse_number(read_small_file(folder + files.limit));
-    const auto usage = parse_number(read_small_file(folder + files.usage));
     // v1 writes "no limit" as a number near 2^63.
-    if (!limit || !usage || *limit > std::numeric_limits<std::uint64_t>::max() / 4) continue;
+    if (!limit || *limit > std::numeric_limits<std::uint64_t>::max() / 4) continue;
+    const auto usage = parse_number(read_small_file(folder + files.usage));
+    if (!usage) continue;
     const std::uint64_t cache =
         number_after(read_small_file(folder + "/memory.stat"), files.inactive_file).value_or(0);
     const std::uint64_t used = *usage - std::min(cache, *usage);
@@ -45,9 +46,10 @@ void limit_by_groups(const std::vector<std::string>& folders, const GroupFiles& 
   }
 }
 
-void limit_by_address_space(const std::string& status, AvailableMemory& memory) {
+void limit_by_address_space(const std::string& root, AvailableMemory& memory) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  const std::string status = read_small_file(root + "/proc/self/status");
   const std::uint64_t mapped = number_after(status, "VmSize:").value_or(0) * kib;
   const std::uint64_t headroom = limit.rlim_cur - std::min<std::uint64_t>(mapped, limit.rlim_cur);
   if (headroom < memory.available) {
@@ -80,7 +82,7 @@ AvailableMemory available_memory(const std::string& root) {
       detail::cgroup_folders(read_small_file(root + "/proc/self/cgroup"), root + "/sys/fs/cgroup");
   limit_by_groups(folders.v2, v2_files, memory);
   limit_by_groups(folders.v1_memory, v1_files, memory);
-  limit_by_address_space(read_small_file(root + "/proc/self/status"), memory);
+  limit_by_address_space(root, memory);
   return memory;
 }
 

@@ -21,12 +21,14 @@
 #include "core/platform/socket/detail/received_bytes.h"
 #include "core/platform/socket/detail/socket_address.h"
 #include "core/platform/socket/subnet.h"
+#include "core/platform/socket/wake.h"
 
 namespace neuroshard::platform {
 namespace {
 
 constexpr int backlog = 64;
-constexpr int tick_ms = 100;
+constexpr Duration busy_tick = std::chrono::milliseconds(100);
+constexpr Duration longest_wait = std::chrono::seconds(1);
 // RFC 8446 §5.1: type 22 (handshake), legacy version 3.x, length of what follows.
 constexpr std::size_t record_head = 5;
 constexpr std::uint8_t handshake_record = 22;
@@ -44,12 +46,12 @@ IpAddress line_of(IpAddress address) {
 
 class Listener final : public TlsListener {
  public:
-  Listener(TlsListenerLimits limits, const Clock& clock) : limits_(limits), clock_(clock) {}
+  Listener(TlsListenerLimits limits, const Clock& clock, Wake wake)
+      : limits_(limits), clock_(clock), wake_(std::move(wake)) {}
   ~Listener() override {
     for (const Connection& connection : waiting_) close(connection.descriptor);
     for (const Connection& connection : open_) close(connection.descriptor);
-    for (const int descriptor : {socket_, wake_[0], wake_[1]})
-      if (descriptor >= 0) close(descriptor);
+    if (socket_ >= 0) close(socket_);
   }
 
   Expected<void> listen_now(const Endpoint& at) {
@@ -62,7 +64,7 @@ class Listener final : public TlsListener {
     // A port that the system chose must be one that nobody has. Set now, it is inherited by connections:
     // those that linger after the end don't keep the next start from the same port.
     if (at.port == 0) allow_reuse();
-    if (listen(socket_, backlog) != 0 || pipe2(wake_.data(), O_NONBLOCK | O_CLOEXEC) != 0)
+    if (listen(socket_, backlog) != 0)
       return detail::socket_error(fmt::format("can't listen on {}", to_text(at)), errno);
     NS_ASSIGN_OR_RETURN(const Endpoint local, detail::local_endpoint(socket_));
     endpoint_ = {at.ip, local.port};
@@ -90,28 +92,33 @@ class Listener final : public TlsListener {
       if (connection.remote == remote) shutdown(connection.descriptor, SHUT_RDWR);
   }
   void stop() override {
-    const char byte = 0;
-    static_cast<void>(!write(wake_[1], &byte, 1));  // full: it wakes all the same
+    stopping_ = true;
+    wake_.set();
   }
+  void tick_soon() override { wake_.set(); }
 
   void serve(const Events& events) override {
     std::vector<pollfd> polled;
     MonotonicTime next_tick = clock_.monotonic_now();
-    while (true) {
-      polled.assign({{wake_[0], POLLIN, 0}, {socket_, POLLIN, 0}});
+    while (!stopping_) {
+      polled.assign({{wake_.descriptor(), POLLIN, 0}, {socket_, POLLIN, 0}});
       for (const Connection& c : waiting_) polled.push_back({c.descriptor, POLLIN | POLLRDHUP, 0});
       for (const Connection& c : open_) polled.push_back({c.descriptor, POLLRDHUP, 0});
-      const int ready = poll(polled.data(), polled.size(), tick_ms);
+      const int ready = poll(polled.data(), polled.size(), wait_ms(next_tick));
       if (ready < 0 && errno != EINTR) return;
-      if (ready > 0 && polled[0].revents != 0) return;
       const MonotonicTime now = clock_.monotonic_now();
-      if (ready > 0) look_at(polled, events);
+      if (ready > 0) {
+        next_tick = std::min(next_tick, now + busy_tick);
+        if (polled[0].revents != 0) {
+          wake_.clear();
+          next_tick = now;
+        }
+        look_at(polled, events);
+      }
       show_out_slow(now, events);
       if (ready > 0 && (polled[1].revents & POLLIN) != 0) accept_some(now, events);
       count_ = waiting_.size() + open_.size();
-      if (now < next_tick) continue;
-      next_tick = now + std::chrono::milliseconds(tick_ms);
-      events.tick();
+      if (!stopping_ && now >= next_tick) next_tick = now + events.tick();
     }
   }
 
@@ -123,6 +130,13 @@ class Listener final : public TlsListener {
     std::size_t wanted = record_head;  // bytes that must be there before it is looked at again
   };
   enum class Look : std::uint8_t { Wait, HandOn, NotTls, OldTls, Plain, Gone };
+
+  // A tick is late by the fraction of a millisecond that poll() cannot wait.
+  int wait_ms(MonotonicTime next_tick) const {
+    Duration wait = std::clamp(next_tick - clock_.monotonic_now(), Duration::zero(), longest_wait);
+    if (!waiting_.empty()) wait = std::min(wait, busy_tick);
+    return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
+  }
 
   // The descriptors of `polled` from 2 on are those of waiting_ and then open_.
   void look_at(const std::vector<pollfd>& polled, const Events& events) {
@@ -281,7 +295,8 @@ class Listener final : public TlsListener {
   const TlsListenerLimits limits_;
   const Clock& clock_;
   int socket_ = -1;
-  std::array<int, 2> wake_{-1, -1};
+  const Wake wake_;
+  std::atomic<bool> stopping_{false};
   Endpoint endpoint_;
   std::vector<Connection> waiting_;  // oldest first
   std::vector<Connection> open_;     // descriptors of ours
@@ -292,7 +307,8 @@ class Listener final : public TlsListener {
 
 Expected<std::unique_ptr<TlsListener>> TlsListener::open(const Endpoint& at, TlsListenerLimits limits,
                                                          const Clock& clock) {
-  auto listener = std::make_unique<Listener>(limits, clock);
+  NS_ASSIGN_OR_RETURN(Wake wake, Wake::make());
+  auto listener = std::make_unique<Listener>(limits, clock, std::move(wake));
   NS_RETURN_IF_ERROR(listener->listen_now(at));
   return std::unique_ptr<TlsListener>(std::move(listener));
 }

@@ -69,12 +69,15 @@ class TlsListener {
     std::function<std::optional<ShownOut>(const IpAddress&)> refuse_greeting = nullptr;
     std::function<void(ShownOut, const IpAddress&)> shown_out;
     std::function<void(const OpenConnection&)> ended;  // one that was handed on; may be empty
-    std::function<void()> tick;                        // about ten times a second
+    // Returns the time until the next one. It comes sooner, after a tenth of a second at the latest, when a connection
+    // begins or ends, and at once after tick_soon().
+    std::function<Duration()> tick;
   };
   // Blocks until stop(). A place is free again when either side has shut the connection down.  Threads: one
   // at a time; the events are called on it.
   virtual void serve(const Events& events) = 0;
-  virtual void stop() = 0;  // threads: any
+  virtual void stop() = 0;       // threads: any
+  virtual void tick_soon() = 0;  // threads: any
   // Open connections, handed on and waiting.  Threads: any.
   virtual std::size_t open_connections() const = 0;
   // The connections that were handed on, with their bytes as the system counts them.  Threads: that of serve(),

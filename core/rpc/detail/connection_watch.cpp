@@ -23,6 +23,8 @@ constexpr double least_piece = 1u << 10;  // no fewer, so that a trickle costs n
 constexpr Duration between_pieces = std::chrono::milliseconds(10);
 constexpr std::size_t greeting_buckets = 2048;
 constexpr Duration while_held = std::chrono::milliseconds(50);
+// Heartbeats and votes are some kilobytes a second.
+constexpr std::uint64_t idle_bytes = 64u << 10;
 
 }  // namespace
 
@@ -152,9 +154,12 @@ std::vector<ConnectionWatch::End> ConnectionWatch::review(const std::vector<plat
     account(connection, one.remote.ip, connection.passed.value_or(one.received), now);
   }
   connections_ = std::move(kept);
+  quiet_ = !memory_is_short;
   std::vector<End> ends;
   for (const platform::OpenConnection& one : open) {
-    const Connection& connection = connections_[one.remote];
+    Connection& connection = connections_[one.remote];
+    const bool moved = one.received - std::exchange(connection.reviewed, one.received) > idle_bytes;
+    if (moved || !connection.answered) quiet_ = false;
     if (has_too_much(connection, one, now))
       ends.push_back({one.remote, net::Refusal::Unearned});
     else if (is_too_old(connection, one, now))

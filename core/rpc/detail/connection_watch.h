@@ -47,9 +47,12 @@ class ConnectionWatch {
     platform::Endpoint remote;
     net::Refusal reason;
   };
-  // Those that are to end. open: all that are.
+  // Those that are to end. open: all that are. Nothing needs another look soon if quiet() then.
   std::vector<End> review(const std::vector<platform::OpenConnection>& open, MonotonicTime now,
                           bool memory_is_short);
+  // At the last review(), nobody's first call was outstanding, and since the one before no connection had received more than
+  // calls of an idle network have.
+  bool quiet() const { return quiet_; }
   // One has ended, by whichever side.
   void ended(const platform::OpenConnection& connection, MonotonicTime now);
 
@@ -62,6 +65,7 @@ class ConnectionWatch {
   };
   struct Connection {
     std::uint64_t earned = 0, charged = 0;  // charged: for calls that began
+    std::uint64_t reviewed = 0;             // bytes that it had received at the last review
     Level unanswered;                       // calls
     double unearned = 0;                    // of what it has received
     Level own;                              // of a known peer
@@ -83,6 +87,7 @@ class ConnectionWatch {
   void forget_levels(MonotonicTime now);
 
   const ConnectionLimits limits_;
+  bool quiet_ = false;
   std::mutex mutex_;
   std::map<platform::Endpoint, Connection> connections_;
   std::unordered_map<std::uint64_t, Level> groups_;  // of strangers

@@ -157,14 +157,21 @@ void Shared::answer_left(std::uint64_t bytes) {
   if (!services_ || services_->line == nullptr) return;
   if (bytes != 0) services_->line->carried(net::LineWay::Up, bytes);
   // A node that only dials has no listener that would report that all bytes have left.
-  if (bytes != 0 && options.listen && !std::exchange(draining_, true))
+  if (bytes != 0 && options.listen && !std::exchange(draining_, true)) {
     services_->line->begin(net::LineWay::Up);
+    if (drain_begins_) drain_begins_();
+  }
   services_->line->end(net::LineWay::Up);
 }
 
 bool Shared::draining() {
   const std::lock_guard lock(services_mutex_);
   return draining_;
+}
+
+void Shared::set_drain_begins(std::function<void()> begins) {
+  const std::lock_guard lock(services_mutex_);
+  drain_begins_ = std::move(begins);
 }
 
 void Shared::drained() {

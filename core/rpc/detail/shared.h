@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -68,6 +69,8 @@ struct Shared : std::enable_shared_from_this<Shared> {
   void answer_left(std::uint64_t bytes);
   bool draining();
   void drained();
+  // Called when draining() begins, on any thread, until close().
+  void set_drain_begins(std::function<void()> begins);
   MonotonicTime now();
   net::PeerRank rank(const net::NodeId& id);
   std::string own_hello();
@@ -92,6 +95,7 @@ struct Shared : std::enable_shared_from_this<Shared> {
   std::mutex services_mutex_;
   std::optional<RpcServices> services_;  // none once closed
   bool draining_ = false;
+  std::function<void()> drain_begins_;
   std::mutex hello_mutex_;
   net::Hello hello_;
   std::string hello_bytes_;

@@ -101,6 +101,7 @@ class TestConnectionWatch : public QObject {
   void calls_that_are_given_up_count();
   void a_connection_without_calls_ends();
   void strangers_go_first_when_memory_is_short();
+  void an_idle_network_is_quiet();
   void a_shaped_flood_waits_data();
   void a_shaped_flood_waits();
   void calls_over_a_shaped_connection_pass();
@@ -292,6 +293,29 @@ void TestConnectionWatch::strangers_go_first_when_memory_is_short() {
   QVERIFY(reviews > 4);
   door.review(true);
   QVERIFY(door.gone[voter]);
+}
+
+// The look at all connections ten times a second costs more than an idle node's other work.
+void TestConnectionWatch::an_idle_network_is_quiet() {
+  Door door;
+  const std::size_t member = door.connect("203.0.113.1"), stranger = door.connect("198.51.100.1");
+  door.greet(member, PeerRank::Known);
+  door.review();
+  QVERIFY2(!door.watch.quiet(), "a connection without a call could be the beginning of a flood");
+  door.greet(stranger);
+  door.review();
+  QVERIFY(door.watch.quiet());
+  door.call(member, 4 * kibi, PeerRank::Known);
+  door.call(stranger, 4 * kibi);
+  door.review();
+  QVERIFY2(door.watch.quiet(), "heartbeats are no traffic");
+  door.receive(member, 100 * kibi);
+  door.review();
+  QVERIFY(!door.watch.quiet());
+  door.review();
+  QVERIFY(door.watch.quiet());
+  door.review(/*memory_is_short=*/true);
+  QVERIFY(!door.watch.quiet());
 }
 
 void TestConnectionWatch::a_shaped_flood_waits_data() {
