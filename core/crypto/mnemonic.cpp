@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/base/edit_distance.h"
 #include "core/crypto/detail/bip39_english.h"
 #include "core/crypto/detail/sodium.h"
 #include "core/crypto/hash.h"
@@ -37,22 +37,6 @@ std::vector<std::string_view> split(MutableByteSpan text) {
     start = i + 1;
   }
   return words;
-}
-
-// Levenshtein distance; the words are short.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j + 1] + 1, row[j] + 1, substituted});
-    }
-  }
-  return row[b.size()];
 }
 
 // The list's word that a person most likely meant, or nothing. The first four letters identify a word of this
