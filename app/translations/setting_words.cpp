@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "core/config/settings.h"
+#include "core/config/settings_table.h"
 #include "core/storage/file_env.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // Names that settings had in earlier versions. Files, flags and the environment may still use them.
 #pragma once
 
-#include "core/config/settings.h"
+#include "core/config/settings_table.h"
 
 namespace neuroshard::config {
 

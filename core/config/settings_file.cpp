@@ -11,7 +11,7 @@
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
-#include "core/config/settings.h"
+#include "core/config/settings_file.h"
 
 namespace neuroshard::config {
 namespace {
