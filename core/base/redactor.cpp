@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <mutex>
 #include <utility>
+
+#include "core/base/detail/sensitive_text.h"
 
 namespace neuroshard {
 namespace {
@@ -16,37 +16,6 @@ constexpr std::size_t least_hex = 32, least_base64 = 40;
 constexpr std::size_t longest_address = 256;
 constexpr std::size_t most_numbers = 4096;  // distinct values, of each kind
 constexpr auto npos = std::string_view::npos;
-
-// Names after which a secret stands. A longer name that ends in one counts: wallet_token.
-constexpr std::array<std::string_view, 11> secret_names = {
-    "token",    "cookie",  "password",    "passwd",        "passphrase", "secret",
-    "mnemonic", "api_key", "private_key", "authorization", "apikey"};
-
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-char lower(char c) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-}
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = lower(c);
-  return result;
-}
-
-// Where the run of characters that `belongs` holds for ends.
-template <class Belongs>
-std::size_t run_end(std::string_view text, std::size_t at, Belongs belongs) {
-  while (at < text.size() && belongs(text[at])) ++at;
-  return at;
-}
-
-bool bounded(std::string_view text, std::size_t begin, std::size_t end) {
-  return (begin == 0 || !is_word(text[begin - 1])) && (end >= text.size() || !is_word(text[end]));
-}
 
 // Each `find` that `fits` is replaced.
 template <class Fits>
@@ -64,96 +33,6 @@ std::string replaced(std::string_view text, std::string_view find, std::string_v
     ++count;
   }
   return result.append(text.substr(from));
-}
-
-bool is_secret_name(std::string_view name) {
-  std::string plain = lower(name);
-  std::replace(plain.begin(), plain.end(), '-', '_');
-  return std::any_of(secret_names.begin(), secret_names.end(), [&plain](std::string_view secret) {
-    return plain.size() >= secret.size() && plain.compare(plain.size() - secret.size(), npos, secret) == 0;
-  });
-}
-
-// "0.25", "4096": a measure such as bytes_per_token, not a secret.
-bool is_small_number(std::string_view value) {
-  return !value.empty() && value.size() <= 10 && std::all_of(value.begin(), value.end(), [](char c) {
-    return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.';
-  });
-}
-
-// The value after a secret's name: [begin, end). Empty when none follows.
-std::pair<std::size_t, std::size_t> assigned_value(std::string_view text, std::size_t after, bool flag) {
-  std::size_t at = after;
-  if (at < text.size() && text[at] == '\\') ++at;  // JSON inside JSON
-  if (at < text.size() && (text[at] == '"' || text[at] == '\'')) ++at;
-  at = run_end(text, at, [](char c) { return c == ' ' || c == '\t'; });
-  const bool assigned = at < text.size() && (text[at] == '=' || text[at] == ':');
-  if (!assigned && !(flag && at > after)) return {after, after};
-  if (assigned) at = run_end(text, at + 1, [](char c) { return c == ' ' || c == '\t'; });
-  if (at < text.size() && text[at] == '\\') ++at;
-  if (at < text.size() && (text[at] == '"' || text[at] == '\'')) {
-    const char quote = text[at];
-    const std::size_t end =
-        run_end(text, at + 1, [quote](char c) { return c != quote && c != '\\' && c != '\n'; });
-    return {at + 1, end};
-  }
-  std::size_t end =
-      run_end(text, at, [](char c) { return !is_space(c) && std::string_view(",;)&]}\"'").find(c) == npos; });
-  const std::string word = lower(text.substr(at, end - at));
-  if (word == "bearer" || word == "basic")
-    end = run_end(text, end + (end < text.size()),
-                  [](char c) { return !is_space(c) && c != '"' && c != '\''; });
-  return {at, end};
-}
-
-bool is_base64_key(std::string_view run) {
-  std::size_t upper = 0, small = 0, digits = 0, slashes = 0;
-  for (const char c : run) {
-    upper += std::isupper(static_cast<unsigned char>(c)) != 0;
-    small += std::islower(static_cast<unsigned char>(c)) != 0;
-    digits += std::isdigit(static_cast<unsigned char>(c)) != 0;
-    slashes += c == '/';
-  }
-  if (run.front() == '/') return false;  // a path
-  return slashes == 0 ? upper >= 1 && small >= 1 && digits >= 1
-                      : slashes <= 3 && upper >= 6 && small >= 6 && digits >= 3;
-}
-
-bool is_hex(std::string_view run) {
-  return std::all_of(run.begin(), run.end(),
-                     [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; });
-}
-
-// Four numbers up to 255.
-bool is_ipv4(std::string_view text) {
-  int parts = 0;
-  while (true) {
-    const std::size_t end = std::min(text.find('.'), text.size());
-    if (end == 0 || end > 3) return false;
-    int value = 0;
-    for (const char c : text.substr(0, end)) value = value * 10 + (c - '0');
-    if (value > 255 || ++parts > 4) return false;
-    if (end == text.size()) return parts == 4;
-    text.remove_prefix(end + 1);
-  }
-}
-
-// An IPv6 or a hardware address, not a time of day or a scope.
-bool is_colon_address(std::string_view text) {
-  const auto colons = std::count(text.begin(), text.end(), ':');
-  std::size_t longest = 0, group = 0, digits = 0;
-  for (const char c : text) {
-    group = c == ':' ? 0 : group + 1;
-    digits += c != ':';
-    longest = std::max(longest, group);
-  }
-  if (longest > 4 || digits < 2) return false;
-  if (colons == 5) return longest == 2 && text.size() == 17;  // hardware
-  return colons == 7 || (colons >= 2 && colons < 8 && text.find("::") != npos);
-}
-
-bool is_here_only(std::string_view address) {
-  return address.substr(0, 4) == "127." || address == "0.0.0.0";
 }
 
 }  // namespace
@@ -220,7 +99,7 @@ std::string Redactor::without_private_keys(std::string_view text) {
 }
 
 std::string Redactor::without_assignments(std::string_view text) {
-  const auto in_name = [](char c) { return is_word(c) || c == '-'; };
+  const auto in_name = [](char c) { return detail::is_word(c) || c == '-'; };
   std::string result;
   std::size_t from = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -228,13 +107,13 @@ std::string Redactor::without_assignments(std::string_view text) {
       ++at;
       continue;
     }
-    const std::size_t name_end = run_end(text, at, in_name);
+    const std::size_t name_end = detail::run_end(text, at, in_name);
     const std::string_view name = text.substr(at, name_end - at);
     at = name_end;
-    if (!is_secret_name(name)) continue;
-    const auto [begin, end] = assigned_value(text, name_end, name.substr(0, 2) == "--");
+    if (!detail::is_secret_name(name)) continue;
+    const auto [begin, end] = detail::assigned_value(text, name_end, name.substr(0, 2) == "--");
     const std::string_view value = text.substr(begin, end - begin);
-    if (value.empty() || value.front() == '<' || is_small_number(value) || value == "null") continue;
+    if (value.empty() || value.front() == '<' || detail::is_small_number(value) || value == "null") continue;
     result.append(text.substr(from, begin - from)).append("<secret>");
     ++counts_["secret"];
     from = at = end;
@@ -247,8 +126,8 @@ std::string Redactor::without_credentials(std::string_view text) {
   std::size_t from = 0;
   for (std::size_t at = 0; (at = text.find("://", at)) != npos;) {
     at += 3;
-    const std::size_t end =
-        run_end(text, at, [](char c) { return !is_space(c) && c != '/' && c != '"' && c != '\''; });
+    const std::size_t end = detail::run_end(
+        text, at, [](char c) { return !detail::is_space(c) && c != '/' && c != '"' && c != '\''; });
     const std::size_t sign = text.substr(at, end - at).rfind('@');
     if (sign == npos || sign == 0) continue;
     result.append(text.substr(from, at - from)).append("<credentials>");
@@ -274,9 +153,9 @@ std::string Redactor::without_wallet_words(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     if (is_letter(c)) {
-      const std::size_t end = run_end(text, at, is_letter);
-      const bool alone = bounded(text, at, end) || (at >= 2 && text[at - 2] == '\\');
-      if (alone && end - at <= 8 && options_.is_wallet_word(lower(text.substr(at, end - at)))) {
+      const std::size_t end = detail::run_end(text, at, is_letter);
+      const bool alone = detail::bounded(text, at, end) || (at >= 2 && text[at - 2] == '\\');
+      if (alone && end - at <= 8 && options_.is_wallet_word(detail::lower(text.substr(at, end - at)))) {
         if (words++ == 0) first = at;
         last = end;
       } else {
@@ -287,7 +166,7 @@ std::string Redactor::without_wallet_words(std::string_view text) {
       at += 2;  // "\n" of JSON
     } else {
       // Enough between two words, and no more than a list needs.
-      const bool between = is_space(c) || std::isdigit(static_cast<unsigned char>(c)) != 0 ||
+      const bool between = detail::is_space(c) || std::isdigit(static_cast<unsigned char>(c)) != 0 ||
                            std::string_view(",.;:\"'[]()#-|").find(c) != npos;
       if (!between || (words != 0 && at - last > 16)) end_of_phrase();
       ++at;
@@ -302,7 +181,7 @@ std::string Redactor::without_people(std::string_view text) {
   if (options_.home.size() > 1) {
     std::uint64_t count = 0;
     result = replaced(result, options_.home, "~", count, [&result](std::size_t, std::size_t end) {
-      return end == result.size() || (!is_word(result[end]) && result[end] != '-');
+      return end == result.size() || (!detail::is_word(result[end]) && result[end] != '-');
     });
     if (count != 0) counts_["home folder"] += count;
   }
@@ -312,9 +191,10 @@ std::string Redactor::without_people(std::string_view text) {
     std::size_t from = 0;
     for (std::size_t at = 0; (at = result.find(parent, at)) != npos;) {
       at += parent.size();
-      const std::size_t separator = run_end(result, at, [](char c) { return c == '/' || c == '\\'; });
-      const std::size_t end = run_end(
-          result, separator, [](char c) { return is_word(c) || c == '-' || c == '.' || (c & 0x80) != 0; });
+      const std::size_t separator = detail::run_end(result, at, [](char c) { return c == '/' || c == '\\'; });
+      const std::size_t end = detail::run_end(result, separator, [](char c) {
+        return detail::is_word(c) || c == '-' || c == '.' || (c & 0x80) != 0;
+      });
       if (separator == at || end == separator) continue;
       next.append(result, from, separator - from).append("<user>");
       ++counts_["user name"];
@@ -323,7 +203,7 @@ std::string Redactor::without_people(std::string_view text) {
     result = next.append(result, from);
   }
   const auto whole_word = [&result](std::size_t begin, std::size_t end) {
-    return bounded(result, begin, end);
+    return detail::bounded(result, begin, end);
   };
   // "root" is nobody's name and part of many words' meaning.
   if (options_.user.size() >= 3 && options_.user != "root") {
@@ -340,8 +220,10 @@ std::string Redactor::without_people(std::string_view text) {
 }
 
 std::string Redactor::without_long_keys(std::string_view text) {
-  const auto in_key = [](char c) { return is_word(c) || c == '+' || c == '/' || c == '=' || c == '-'; };
-  const auto in_hex = [](char c) { return is_word(c); };
+  const auto in_key = [](char c) {
+    return detail::is_word(c) || c == '+' || c == '/' || c == '=' || c == '-';
+  };
+  const auto in_hex = [](char c) { return detail::is_word(c); };
   std::string result;
   std::size_t from = 0;
   const auto take = [&](std::size_t begin, std::size_t end) {
@@ -353,19 +235,20 @@ std::string Redactor::without_long_keys(std::string_view text) {
       ++at;
       continue;
     }
-    const std::size_t end = run_end(text, at, in_key);
-    if (end - at >= least_base64 && is_base64_key(text.substr(at, end - at)) &&
-        !is_hex(text.substr(at, end - at))) {
+    const std::size_t end = detail::run_end(text, at, in_key);
+    if (end - at >= least_base64 && detail::is_base64_key(text.substr(at, end - at)) &&
+        !detail::is_hex(text.substr(at, end - at))) {
       take(at, end);
       at = end;
       continue;
     }
     // Hexadecimal may stand between slashes and dashes: in paths and names.
     while (at < end) {
-      const std::size_t stop = run_end(text, at, in_hex);
+      const std::size_t stop = detail::run_end(text, at, in_hex);
       std::size_t begin = at;
-      if (stop - begin > 2 && text[begin] == '0' && lower(text[begin + 1]) == 'x') begin += 2;
-      if (stop - begin >= least_hex && is_hex(text.substr(begin, stop - begin))) take(begin, stop);
+      if (stop - begin > 2 && text[begin] == '0' && (text[begin + 1] == 'x' || text[begin + 1] == 'X'))
+        begin += 2;
+      if (stop - begin >= least_hex && detail::is_hex(text.substr(begin, stop - begin))) take(begin, stop);
       at = std::max(stop, at + 1);
     }
   }
@@ -377,7 +260,7 @@ std::string Redactor::without_addresses(std::string_view text) {
     return std::isxdigit(static_cast<unsigned char>(c)) != 0 || c == ':';
   };
   const auto in_v4 = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.'; };
-  const auto in_mail = [](char c) { return is_word(c) || c == '.' || c == '-' || c == '+'; };
+  const auto in_mail = [](char c) { return detail::is_word(c) || c == '.' || c == '-' || c == '+'; };
   std::string result;
   std::size_t from = 0;
   const auto take = [&](std::size_t begin, std::size_t end, const char* kind) {
@@ -387,13 +270,13 @@ std::string Redactor::without_addresses(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     // A bound on the work for long runs of such characters.
     const std::string_view window = text.substr(0, at + longest_address);
-    if (at != 0 && is_word(text[at - 1])) {
+    if (at != 0 && detail::is_word(text[at - 1])) {
       ++at;
       continue;
     }
-    std::size_t end = run_end(window, at, in_mail);
+    std::size_t end = detail::run_end(window, at, in_mail);
     if (end > at && end < text.size() && text[end] == '@' && text[at] != '.') {
-      std::size_t domain = run_end(window, end + 1, in_mail);
+      std::size_t domain = detail::run_end(window, end + 1, in_mail);
       while (domain > end + 1 && text[domain - 1] == '.') --domain;
       if (text.substr(end + 1, domain - end - 1).find('.') != npos) {
         take(at, domain, "e-mail");
@@ -401,16 +284,17 @@ std::string Redactor::without_addresses(std::string_view text) {
         continue;
       }
     }
-    end = run_end(window, at, in_v4);
+    end = detail::run_end(window, at, in_v4);
     while (end > at && text[end - 1] == '.') --end;
-    if (end - at >= 7 && bounded(text, at, end) && is_ipv4(text.substr(at, end - at)) &&
-        !is_here_only(text.substr(at, end - at))) {
+    if (end - at >= 7 && detail::bounded(text, at, end) && detail::is_ipv4(text.substr(at, end - at)) &&
+        !detail::is_here_only(text.substr(at, end - at))) {
       take(at, end, "address");
       at = end;
       continue;
     }
-    end = run_end(window, at, in_address);
-    if (end - at >= 4 && bounded(text, at, end) && is_colon_address(text.substr(at, end - at))) {
+    end = detail::run_end(window, at, in_address);
+    if (end - at >= 4 && detail::bounded(text, at, end) &&
+        detail::is_colon_address(text.substr(at, end - at))) {
       take(at, end, "address");
       at = end;
       continue;
@@ -418,32 +302,6 @@ std::string Redactor::without_addresses(std::string_view text) {
     ++at;
   }
   return result.append(text.substr(from));
-}
-
-namespace {
-
-class RedactingLogger final : public Logger {
- public:
-  RedactingLogger(Logger& target, Redactor redactor) : target_(target), redactor_(std::move(redactor)) {}
-  void write(const LogRecord& record) override {
-    LogRecord clean = record;
-    {
-      std::lock_guard lock(mutex_);
-      clean.message = redactor_.apply(record.message);
-    }
-    target_.write(clean);
-  }
-
- private:
-  Logger& target_;
-  std::mutex mutex_;
-  Redactor redactor_;
-};
-
-}  // namespace
-
-std::unique_ptr<Logger> make_redacting_logger(Logger& target, Redactor redactor) {
-  return std::make_unique<RedactingLogger>(target, std::move(redactor));
 }
 
 }  // namespace neuroshard

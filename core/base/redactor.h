@@ -13,12 +13,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "core/base/log.h"
 
 namespace neuroshard {
 
@@ -61,8 +58,5 @@ class Redactor {
   std::map<std::string, std::uint64_t> counts_;
   std::map<std::string, std::map<std::string, std::size_t, std::less<>>> numbers_;
 };
-
-// Passes records on without secrets. `target` outlives it. Threads: any.
-std::unique_ptr<Logger> make_redacting_logger(Logger& target, Redactor redactor);
 
 }  // namespace neuroshard

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/node/output/redaction.h"
+#include "core/base/redacting_logger.h"
 #include "core/config/former_names.h"
 #include "core/platform/file/paths.h"
 

@@ -40,7 +40,6 @@ class TestRedactor : public QObject {
   void local_logs_keep_what_is_personal();
   void counts_say_what_was_done();
   void any_bytes_are_safe();
-  void logger_passes_records_on_without_secrets();
 };
 
 void TestRedactor::secrets_are_taken_out_data() {
@@ -200,18 +199,6 @@ void TestRedactor::any_bytes_are_safe() {
         std::string(100'000, '"'), std::string(50'000, '.')})
     static_cast<void>(r.apply(text));
   QVERIFY(r.apply(std::string(100'000, 'f')).size() < 20);
-}
-
-void TestRedactor::logger_passes_records_on_without_secrets() {
-  struct Keeper final : Logger {
-    void write(const LogRecord& record) override { last = record; }
-    LogRecord last;
-  } keeper;
-  const auto logger = make_redacting_logger(keeper, redactor(false));
-  logger->warning("wallet", std::string("opened with token ") + hex64);
-  QCOMPARE(keeper.last.level, LogLevel::Warning);
-  QCOMPARE(keeper.last.category, std::string("wallet"));
-  QCOMPARE(keeper.last.message, std::string("opened with token <id 1>"));
 }
 
 NS_TEST(TestRedactor)
