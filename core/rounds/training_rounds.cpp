@@ -6,33 +6,13 @@
 
 #include "core/chain/ascending.h"
 #include "core/chain/rights.h"
-#include "core/rounds/round_posts.h"
+#include "core/rounds/round_roles.h"
 
 namespace neuroshard::rounds {
 namespace {
 constexpr Duration gather_before_look = std::chrono::milliseconds(200);
 constexpr Duration retry_pause = std::chrono::seconds(5);       // after a contribution that could not be made
-constexpr std::size_t most_anchor_sources = 16;                 // of a large committee
 constexpr Duration most_piece_time = std::chrono::seconds(30);  // of a row that is checked, from one source
-
-// In a small network everybody does. In a large one the new anchor is far less than all payloads, so those that
-// don't vote fetch it.
-bool computes_rows(const chain::ChainTip& tip, const net::NodeId& self) {
-  return !tip.committee->is_collected() || tip.committee->position(self).has_value();
-}
-
-// Voters that hold the row. Of a large committee each node asks others first.
-std::vector<net::NodeId> anchor_sources(const chain::ChainTip& tip, const net::NodeId& self,
-                                        std::uint32_t row) {
-  std::vector<net::NodeId> voters;
-  for (const chain::CommitteeMember& voter : tip.committee->members())
-    if (voter.id != self && voter.rows.has(row)) voters.push_back(voter.id);
-  if (voters.size() <= most_anchor_sources) return voters;
-  const std::size_t first = (self[0] | self[1] << 8) % voters.size();
-  std::rotate(voters.begin(), voters.begin() + static_cast<std::ptrdiff_t>(first), voters.end());
-  voters.resize(most_anchor_sources);
-  return voters;
-}
 
 // Units and contributions that the close names.
 RoundCounts counts_of(const chain::CloseSection& close, const chain::Committee& committee) {
@@ -52,23 +32,6 @@ bool others_wait(const chain::ChainRules& rules, const RoundCounts& counts) {
 bool is_resized(const chain::ChainTip& tip, const TrainingOptions& options) {
   return tip.registry->size().size != options.size;
 }
-
-// A member that has never contributed is expected for so many blocks.
-constexpr std::uint64_t new_for_blocks = 16;
-
-std::size_t expected_members(const chain::Registry& registry) {
-  return static_cast<std::size_t>(std::count_if(
-      registry.members().begin(), registry.members().end(), [&](const chain::MemberRecord& member) {
-        const bool contributes = member.contributions > 0 && member.last_round + 2 >= registry.round();
-        const bool is_new =
-            member.contributions == 0 && registry.height() <= member.registered_height + new_for_blocks;
-        return member.presence == chain::Presence::Active && (contributes || is_new);
-      }));
-}
-
-}  // namespace
-
-namespace {
 
 Accusations::RowOf row_of(const RowStates& states) {
   return [&states](std::uint32_t row, std::uint64_t round) { return states.proof_row(row, round); };
@@ -200,7 +163,7 @@ void TrainingRounds::look() {
       own_vector_.sign(std::move(vector));
     }
   }
-  if (computes_rows(*tip_, self_)) {
+  if (computes_rows(*tip_->committee, self_)) {
     exchange_.ask(*tip_, own_.has_contributed(), !clock_.is_closing());
     if (closed) computed_.compute(*tip_);
   }
@@ -272,11 +235,11 @@ void TrainingRounds::on_block(const chain::ChainTip& tip, const chain::Certified
     if (body.close) {
       const MonotonicTime now = services_.clock.monotonic_now();
       // Others' contributions don't reach a member outside a large committee.
-      if (before && !computes_rows(*before, self_))
+      if (before && !computes_rows(*before->committee, self_))
         see_progress(now, counts_of(*body.close, *before->committee));
       services_.logger.debug("rounds", fmt::format("round {} is closed", body.close->round));
       clock_.closed(now);
-      port_->drop_post(vector_key);
+      posts_.closed();
     }
     look_soon();
   }
@@ -324,10 +287,7 @@ void TrainingRounds::open_round(bool carried_before) {
   provisional_ = false;
   admission_.open();
   next_try_ = {};
-  port_->drop_post(contribution_key);
-  port_->drop_post(vector_key);
-  port_->drop_post(attestation_key);
-  for (const std::uint32_t member : std::exchange(shown_to_, {})) port_->drop_post(candidate_key(member));
+  posts_.open();
   if (own_.has_contributed()) show_own();
   look_soon();
 }
@@ -338,7 +298,8 @@ void TrainingRounds::settle_rows(bool fetch) {
   for (std::uint32_t row = 0; row < rows.size(); ++row) {
     if (!own_.holds(row)) continue;
     if (!states_.holds(row, rows[row].anchor))
-      states_.settle(row, rows[row], fetch ? anchor_sources(*tip_, self_, row) : std::vector<net::NodeId>());
+      states_.settle(row, rows[row],
+                     fetch ? anchor_sources(*tip_->committee, self_, row) : std::vector<net::NodeId>());
     else if (!is_resized(*tip_, options_))
       own_.begin(row, rows[row].anchor, states_.state(row));
   }
@@ -389,9 +350,7 @@ void TrainingRounds::show_own() {
     return;
   }
   services_.logger.debug("rounds", fmt::format("round {}: this node has contributed", book_.round()));
-  port_->post(contribution_key,
-              {contribution_kind, encode_contribution_post(made.contribution, made.payloads)},
-              chain::ChainPort::Reach::AskedFor, {});
+  posts_.contribution(made.contribution, made.payloads);
   for (const std::uint32_t member : book_.members()) show_to_candidate(member);
   look_soon();
 }
@@ -404,10 +363,7 @@ void TrainingRounds::show_to_candidate(std::uint32_t member) {
   const bool shows = own_.made() && tip_->committee->position(self_) && entry.held->id() != self_ &&
                      tip_->committee->units_of(member) == 0 &&
                      !(tip_->committee->is_collected() && book_.is_complete(entry));
-  if (!shows || !shown_to_.insert(member).second) return;
-  port_->post(candidate_key(member),
-              {contribution_kind, encode_contribution_post(own_.made()->contribution, {})},
-              chain::ChainPort::Reach::Only, {entry.held->id()});
+  if (shows) posts_.contribution_to(member, entry.held->id(), own_.made()->contribution);
 }
 
 void TrainingRounds::show_vector(const chain::Vector& vector) {
@@ -415,7 +371,7 @@ void TrainingRounds::show_vector(const chain::Vector& vector) {
       "rounds", fmt::format("round {}: this node has signed its vector of {} of {} whole contributions",
                             book_.round(), book_.complete(), book_.all().size()));
   vectors_.take(std::make_shared<const HeldVector>(vector), *tip_);
-  port_->post(vector_key, {vector_kind, chain::encode_vector(vector)}, chain::ChainPort::Reach::Voters, {});
+  posts_.vector(vector);
   look_soon();
 }
 
@@ -423,8 +379,7 @@ void TrainingRounds::show_vector(const chain::Vector& vector) {
 void TrainingRounds::attest() {
   const auto attestation = outcomes_.attest(*tip_, services_.key);
   if (!attestation) return;
-  port_->post(attestation_key, {attestation_kind, chain::encode_attestation(*attestation)},
-              chain::ChainPort::Reach::Voters, {});
+  posts_.attestation(*attestation);
   look_soon();
 }
 

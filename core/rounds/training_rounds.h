@@ -1,10 +1,11 @@
 // The rounds of a network as its chain's content (chain/content.h): members train, contribute and hold each
 // other's payloads; voters sign what they have; the close says who contributes, the result has the new anchors.
 //
-// Composed of: RoundClock (when), OwnPart (this node's work), OwnVector (what it has), ContributionBook and VectorBook (what arrived),
-// RoundExchange (what is missing), RowStates (anchors and steps), ClosedRows (the new rows of a closed round),
-// RowOutcomes (by these and by attestations of others), RowChecks (of rows that this node does not hold), Accusations (of those
-// that attested wrong results), RoundFetcher (pieces from peers). docs/protocol/chain.md has the rules.
+// Composed of: RoundClock (when), OwnPart (this node's work), OwnVector (what it has), OwnPosts (what it sends),
+// ContributionBook and VectorBook (what arrived), RoundExchange (what is missing), RowStates (anchors and steps),
+// ClosedRows (the new rows of a closed round), RowOutcomes (by these and by attestations of others), RowChecks (of rows
+// that this node does not hold), Accusations (of those that attested wrong results), RoundFetcher (pieces from peers).
+// docs/protocol/chain.md has the rules.
 //
 // All services outlive it. Threads: the executor's, all members.
 #pragma once
@@ -13,7 +14,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +21,7 @@
 #include "core/rounds/accusations.h"
 #include "core/rounds/closed_rows.h"
 #include "core/rounds/own_part.h"
+#include "core/rounds/own_posts.h"
 #include "core/rounds/own_vector.h"
 #include "core/rounds/round_clock.h"
 #include "core/rounds/round_exchange.h"
@@ -94,7 +95,10 @@ class TrainingRounds final : public chain::BlockContent {
   ~TrainingRounds() override;
 
   // Before start(): the chain, and what this node has of the rows.
-  void attach(chain::ChainPort& port) { port_ = &port; }
+  void attach(chain::ChainPort& port) {
+    port_ = &port;
+    posts_.attach(port);
+  }
   void offer(std::uint32_t row, std::uint64_t round, Anchor anchor) {
     states_.offer(row, round, std::move(anchor));
   }
@@ -167,8 +171,7 @@ class TrainingRounds final : public chain::BlockContent {
   RoundFetcher fetcher_;
   RoundFetcher checks_fetcher_;
   RoundClock clock_;
-  std::set<std::uint32_t> shown_to_;  // members outside the committee that get the own contribution
-  std::size_t expected_ = 0;          // members in this round; see RoundCounts
+  std::size_t expected_ = 0;  // members in this round; see RoundCounts
   ContributionBook book_;
   VectorBook vectors_;
   RoundExchange exchange_;
@@ -179,6 +182,7 @@ class TrainingRounds final : public chain::BlockContent {
   RowChecks checks_;
   OwnPart own_;
   OwnVector own_vector_;
+  OwnPosts posts_;
   chain::ChainPort* port_ = nullptr;
   std::optional<chain::ChainTip> tip_;
 

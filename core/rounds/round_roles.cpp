@@ -1,0 +1,33 @@
+#include "core/rounds/round_roles.h"
+
+#include <algorithm>
+
+namespace neuroshard::rounds {
+
+bool computes_rows(const chain::Committee& committee, const net::NodeId& self) {
+  return !committee.is_collected() || committee.position(self).has_value();
+}
+
+std::vector<net::NodeId> anchor_sources(const chain::Committee& committee, const net::NodeId& self,
+                                        std::uint32_t row) {
+  std::vector<net::NodeId> voters;
+  for (const chain::CommitteeMember& voter : committee.members())
+    if (voter.id != self && voter.rows.has(row)) voters.push_back(voter.id);
+  if (voters.size() <= most_anchor_sources) return voters;
+  const std::size_t first = (self[0] | self[1] << 8) % voters.size();
+  std::rotate(voters.begin(), voters.begin() + static_cast<std::ptrdiff_t>(first), voters.end());
+  voters.resize(most_anchor_sources);
+  return voters;
+}
+
+std::size_t expected_members(const chain::Registry& registry) {
+  return static_cast<std::size_t>(std::count_if(
+      registry.members().begin(), registry.members().end(), [&](const chain::MemberRecord& member) {
+        const bool contributes = member.contributions > 0 && member.last_round + 2 >= registry.round();
+        const bool is_new =
+            member.contributions == 0 && registry.height() <= member.registered_height + new_for_blocks;
+        return member.presence == chain::Presence::Active && (contributes || is_new);
+      }));
+}
+
+}  // namespace neuroshard::rounds

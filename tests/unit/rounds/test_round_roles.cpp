@@ -1,0 +1,109 @@
+// The parts that members have in a round: voters compute, others take the anchor from voters, and members that stopped
+// are not waited for.
+#include <QtTest>
+#include <set>
+
+#include "core/rounds/round_roles.h"
+#include "tests/support/test_main.h"
+#include "tests/unit/chain/chain_fixture.h"
+
+using namespace neuroshard;                  // NOLINT
+using namespace neuroshard::rounds;          // NOLINT
+using namespace neuroshard::chain::testing;  // NOLINT
+
+namespace {
+
+net::NodeId id_of_voter(std::size_t number) {
+  net::NodeId id{};
+  id[0] = static_cast<std::uint8_t>(number);
+  id[2] = 1;
+  return id;
+}
+
+// Voters of one unit each. rows: of each, those after the last have all rows.
+chain::Committee committee_of(std::size_t voters, const std::vector<chain::RowSet>& rows = {}) {
+  std::vector<chain::CommitteeMember> members;
+  for (std::size_t i = 0; i < voters; ++i)
+    members.push_back(
+        {static_cast<std::uint32_t>(i), 1, {}, id_of_voter(i), i < rows.size() ? rows[i] : chain::RowSet()});
+  return chain::Committee(std::move(members), chain::VotersMode::Invited, Hash256{}, 1);
+}
+
+}  // namespace
+
+class TestRoundRoles : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void outside_a_large_committee_nobody_computes();
+  void anchors_come_from_voters_that_hold_the_row();
+  void nodes_of_a_large_network_ask_different_voters();
+  void new_members_are_expected_for_some_blocks();
+  void members_that_stopped_are_not_expected();
+};
+
+void TestRoundRoles::outside_a_large_committee_nobody_computes() {
+  const net::NodeId outside = id_of_voter(200);
+  QVERIFY(computes_rows(committee_of(chain::max_direct_voters), outside));
+  const chain::Committee large = committee_of(chain::max_direct_voters + 1);
+  QVERIFY(!computes_rows(large, outside));
+  QVERIFY(computes_rows(large, id_of_voter(3)));
+}
+
+void TestRoundRoles::anchors_come_from_voters_that_hold_the_row() {
+  const chain::Committee committee =
+      committee_of(4, {chain::RowSet::of({0}), chain::RowSet::of({1}), chain::RowSet::of({0, 1})});
+  using Ids = std::vector<net::NodeId>;
+  QCOMPARE(anchor_sources(committee, id_of_voter(3), 0), (Ids{id_of_voter(0), id_of_voter(2)}));
+  QCOMPARE(anchor_sources(committee, id_of_voter(0), 1),
+           (Ids{id_of_voter(1), id_of_voter(2), id_of_voter(3)}));
+}
+
+void TestRoundRoles::nodes_of_a_large_network_ask_different_voters() {
+  const std::size_t voters = 40;
+  const chain::Committee committee = committee_of(voters);
+  std::set<net::NodeId> asked;
+  for (std::size_t self = 0; self < voters; ++self) {
+    const auto sources = anchor_sources(committee, id_of_voter(self), 0);
+    QCOMPARE(sources.size(), most_anchor_sources);
+    const std::set<net::NodeId> distinct(sources.begin(), sources.end());
+    QCOMPARE(distinct.size(), most_anchor_sources);
+    QVERIFY(!distinct.contains(id_of_voter(self)));
+    asked.insert(sources.front());
+  }
+  QVERIFY(asked.size() > voters / 2);
+}
+
+void TestRoundRoles::new_members_are_expected_for_some_blocks() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(4);
+  QVERIFY(chain.begin(nodes).ok());
+  QCOMPARE(expected_members(chain.registry()), std::size_t{4});
+  // Blocks without work: the last member goes and comes.
+  const auto append = [&] {
+    return chain.is_active(nodes[3]) ? chain.say(nodes[3], chain::Away{})
+                                     : chain.say(nodes[3], chain::Back{});
+  };
+  while (chain.registry().height() < new_for_blocks) QVERIFY(append());
+  QVERIFY(expected_members(chain.registry()) >= 3);
+  QVERIFY(append());
+  QCOMPARE(expected_members(chain.registry()), std::size_t{0});
+  const std::size_t late = chain.add_node();
+  QVERIFY(chain.join(late));
+  QCOMPARE(expected_members(chain.registry()), std::size_t{1});
+}
+
+void TestRoundRoles::members_that_stopped_are_not_expected() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(4);
+  QVERIFY(chain.begin(nodes).ok());
+  QVERIFY(chain.round_of(nodes));
+  QVERIFY(chain.say(nodes[3], chain::Away{}));
+  QCOMPARE(expected_members(chain.registry()), std::size_t{3});
+  for (int round = 0; round < 2; ++round) QVERIFY(chain.round_of({nodes[0], nodes[1]}));
+  QCOMPARE(expected_members(chain.registry()), std::size_t{3});  // one pause is no end
+  QVERIFY(chain.round_of({nodes[0], nodes[1]}));
+  QCOMPARE(expected_members(chain.registry()), std::size_t{2});
+}
+
+NS_TEST(TestRoundRoles)
+#include "test_round_roles.moc"
