@@ -23,11 +23,6 @@ Proposal proposal_of(const AgreementMemory& memory, const BlockPtr& block,
           justified ? copy_of(memory.full_lock) : std::nullopt, prepare};
 }
 
-// A late lock is newer than the one held (agreement.h).
-Lock newest(const std::optional<Lock>& late, const Lock& held) {
-  return late ? *late : held;
-}
-
 bool is_absurd(std::uint32_t view, std::uint32_t present) {
   return view > std::max(furthest_claim, present + absurd_lead);
 }
@@ -54,14 +49,6 @@ std::uint32_t next_of_honest(const Committee& committee, const AgreementHost& ho
   return view;
 }
 
-AgreementMemory memory_of(const Agreement::Setup& setup, AgreementMemory memory) {
-  if (memory.height == setup.height && memory.previous == setup.previous) return memory;
-  AgreementMemory fresh;
-  fresh.height = setup.height;
-  fresh.previous = setup.previous;
-  return fresh;
-}
-
 }  // namespace
 
 Agreement::Agreement(Setup setup, AgreementOptions options, const crypto::KeyPair& key, Executor& executor,
@@ -69,12 +56,12 @@ Agreement::Agreement(Setup setup, AgreementOptions options, const crypto::KeyPai
     : setup_(std::move(setup)),
       key_(key),
       host_(host),
-      memory_(memory_of(setup_, std::move(memory))),
+      voting_(setup_.height, setup_.previous, std::move(memory)),
       rules_({setup_.network, setup_.height, setup_.previous}, setup_.committee, *setup_.checks),
       votes_(setup_.committee),
       claims_(setup_.committee),
       clock_(options, executor,
-             {[this] { enter(next_of_honest(*setup_.committee, host_, memory_.view + 1)); },
+             {[this] { enter(next_of_honest(*setup_.committee, host_, voting_.view() + 1)); },
               [this] { give_up(); },
               [this] {
                 if (leading_ == Leading::AwaitsOthers) leading_ = Leading::MayAsk;
@@ -87,9 +74,9 @@ Agreement::Agreement(Setup setup, AgreementOptions options, const crypto::KeyPai
 void Agreement::start() {
   if (phase_ != Phase::Waiting) return;
   phase_ = Phase::Running;
-  clock_.begin(memory_.view);
-  if (memory_.lock) consider(memory_.block, memory_.lock->view);
-  if (memory_.view > 0) join_view();
+  clock_.begin(voting_.view());
+  if (memory().lock) consider(memory().block, memory().lock->view);
+  if (voting_.view() > 0) join_view();
   start_clock();
   lead();
   byzantine_member_found();
@@ -106,14 +93,14 @@ void Agreement::stall() {
 }
 
 BlockPtr Agreement::proposed() const {
-  const auto block = proposals_.block_of(memory_.view);
+  const auto block = proposals_.block_of(voting_.view());
   return block ? blocks_.find(*block) : nullptr;
 }
 
 Verdict Agreement::on_item(std::size_t from, const AgreementItem& item) {
   if (phase_ == Phase::Done) return Verdict::Known;
   if (from >= setup_.committee->size()) return Verdict::NotMember;
-  const QuorumPtr before = newest(late_lock_, lock()).prepares;
+  const QuorumPtr before = voting_.newest().prepares;
   Verdict verdict = Verdict::Taken;
   if (const auto* proposal = std::get_if<Proposal>(&item))
     verdict = on_proposal(from, *proposal);
@@ -125,7 +112,7 @@ Verdict Agreement::on_item(std::size_t from, const AgreementItem& item) {
     verdict = on_locked(std::get<Locked>(item));
   if (verdict != Verdict::Taken) return verdict;
   for (const Evidence& evidence :
-       contradictions_of(item, before, newest(late_lock_, lock()).prepares, votes_, *setup_.committee)) {
+       contradictions_of(item, before, voting_.newest().prepares, votes_, *setup_.committee)) {
     votes_.convict(*setup_.committee->position(crypto::node_id(evidence.node)));
     host_.found_evidence(evidence);
   }
@@ -138,8 +125,8 @@ Verdict Agreement::on_proposal(std::size_t from, const Proposal& proposal) {
   if (const Verdict verdict = rules_.place_of(header.height, header.previous); verdict != Verdict::Taken)
     return verdict;
   if (setup_.committee->leader(proposal.view) != from && !proposal.prepare) return Verdict::NotLeader;
-  if (proposal.view < memory_.view || is_absurd(proposal.view, memory_.view)) return Verdict::OtherView;
-  if (proposal.view > memory_.view + proposals_ahead) return Verdict::Later;
+  if (proposal.view < voting_.view() || is_absurd(proposal.view, voting_.view())) return Verdict::OtherView;
+  if (proposal.view > voting_.view() + proposals_ahead) return Verdict::Later;
   const Verdict compared = proposals_.compare(proposal);
   if (compared == Verdict::Known) return compared;
   if (proposal.justification &&
@@ -152,7 +139,7 @@ Verdict Agreement::on_proposal(std::size_t from, const Proposal& proposal) {
     if (verdict != Verdict::Taken && verdict != Verdict::Known) return verdict;
   }
   if (compared != Verdict::Taken || phase_ == Phase::Done) return compared;
-  if (proposal.view <= memory_.view + 1) return take_proposal(proposal);
+  if (proposal.view <= voting_.view() + 1) return take_proposal(proposal);
   proposals_.hold(proposal);
   return Verdict::Taken;
 }
@@ -162,14 +149,14 @@ Verdict Agreement::take_proposal(const Proposal& proposal) {
   std::optional<Lock> lock;
   if (proposal.justification) {
     const Verdict verdict =
-        rules_.check(*proposal.justification, proposal.full, proposal.block, this->lock(), &lock);
+        rules_.check(*proposal.justification, proposal.full, proposal.block, voting_.lock(), &lock);
     // Without a stall the block is as good as any other proposal, only its lock says nothing yet.
     if (verdict != Verdict::Taken && verdict != Verdict::Later) return verdict;
   }
   const std::uint32_t view = proposal.view;
   proposals_.take(view, proposal.block->hash);
   blocks_.know(proposal.block, view);
-  if (lock && view == memory_.view)
+  if (lock && view == voting_.view())
     take_lock(*lock);
   else if (lock)
     learn_lock(*lock);
@@ -185,12 +172,9 @@ Verdict Agreement::take_proposal(const Proposal& proposal) {
 // Other than by the proposal of this view. Whether it is a higher lock than all that are known; it need not
 // count yet. A leader that has not proposed takes all that it learns.
 bool Agreement::learn_lock(const Lock& lock) {
-  const bool is_late = lock.prepares->view < memory_.view && (!leads() || leading_ == Leading::Proposed);
+  const bool is_late = lock.prepares->view < voting_.view() && (!leads() || leading_ == Leading::Proposed);
   if (!is_late) return take_lock(lock);
-  if (const Lock known = newest(late_lock_, this->lock());
-      known.prepares && known.prepares->view >= lock.prepares->view)
-    return false;
-  late_lock_ = lock;
+  if (!voting_.take_late(lock)) return false;
   blocks_.know(lock.block, lock.prepares->view);
   consider(lock.block, lock.prepares->view);
   return true;
@@ -198,30 +182,25 @@ bool Agreement::learn_lock(const Lock& lock) {
 
 // Whether it is a higher lock than the one held. So many members were in its view that this one goes there.
 bool Agreement::take_lock(const Lock& lock) {
-  if (memory_.lock && memory_.lock->view >= lock.prepares->view) return false;
+  if (!voting_.take(lock)) return false;
   const std::uint32_t view = lock.prepares->view;
-  memory_.lock = lock.prepares;
-  memory_.block = lock.block;
-  memory_.full_lock = lock.full;
-  if (late_lock_ && late_lock_->prepares->view <= view) late_lock_.reset();
   blocks_.know(lock.block, view);
-  if (view > memory_.view)
+  if (view > voting_.view())
     enter(view);
   else
-    host_.remember(memory_, [] {});
+    host_.remember(memory(), [] {});
   if (phase_ != Phase::Done) consider(lock.block, view);
   return true;
 }
 
 Verdict Agreement::on_locked(const Locked& item) {
   const std::uint32_t view = item.prepares.view;
-  if (is_absurd(view, memory_.view) || view + std::uint64_t{views_kept} < memory_.view)
+  if (is_absurd(view, voting_.view()) || view + std::uint64_t{views_kept} < voting_.view())
     return Verdict::OtherView;
   const BlockPtr block = blocks_.find(item.prepares.block);
   if (!block) return Verdict::Later;  // the proposal is on its way
   std::optional<Lock> lock;
-  const Verdict verdict =
-      rules_.check(item.prepares, item.full, block, newest(late_lock_, this->lock()), &lock);
+  const Verdict verdict = rules_.check(item.prepares, item.full, block, voting_.newest(), &lock);
   if (verdict != Verdict::Taken) return verdict;
   if (!lock || !learn_lock(*lock)) return Verdict::Known;
   try_prepare();
@@ -236,9 +215,9 @@ Verdict Agreement::on_vote(const SignedVote& vote) {
     return verdict;
   const auto position = setup_.committee->position(vote.voter);
   if (!position) return Verdict::NotMember;
-  if (is_absurd(v.view, memory_.view) || v.view + std::uint64_t{views_kept} < memory_.view)
+  if (is_absurd(v.view, voting_.view()) || v.view + std::uint64_t{views_kept} < voting_.view())
     return Verdict::OtherView;
-  if (v.view > memory_.view + votes_ahead) return Verdict::Later;
+  if (v.view > voting_.view() + votes_ahead) return Verdict::Later;
   const SignedVote* known = votes_.find(*position, v.step, v.view);
   if (known != nullptr && known->vote == v) return Verdict::Known;
   if (known != nullptr && votes_.is_convicted(*position)) return Verdict::Equivocation;
@@ -263,14 +242,14 @@ Verdict Agreement::on_new_view(std::size_t from, const NewView& item) {
   if (item.lock.has_value() != (item.block != nullptr) || (item.full && !item.lock))
     return Verdict::Malformed;
   // However far ahead: a member that was away for hours is to come there, and jump() takes a third for it.
-  if (is_absurd(item.view, memory_.view)) return Verdict::OtherView;
+  if (is_absurd(item.view, voting_.view())) return Verdict::OtherView;
   Verdict verdict = Verdict::Known;
   if (item.lock) {
     const BlockHeader& header = item.block->header;
     if (rules_.place_of(header.height, header.previous) != Verdict::Taken || item.lock->view > item.view)
       return Verdict::BadCertificate;
     std::optional<Lock> lock;
-    verdict = rules_.check(*item.lock, item.full, item.block, newest(late_lock_, this->lock()), &lock);
+    verdict = rules_.check(*item.lock, item.full, item.block, voting_.newest(), &lock);
     if (verdict != Verdict::Taken && verdict != Verdict::Later) return verdict;
     if (lock && learn_lock(*lock)) {
       try_prepare();
@@ -286,8 +265,8 @@ Verdict Agreement::on_new_view(std::size_t from, const NewView& item) {
 }
 
 void Agreement::on_view(std::size_t from, std::uint32_t view) {
-  if (phase_ == Phase::Done || from >= setup_.committee->size() || view < memory_.view ||
-      is_absurd(view, memory_.view))
+  if (phase_ == Phase::Done || from >= setup_.committee->size() || view < voting_.view() ||
+      is_absurd(view, voting_.view()))
     return;
   claims_.say(from, view);
   jump();
@@ -297,38 +276,30 @@ void Agreement::on_view(std::size_t from, std::uint32_t view) {
 // As many as must include an honest member have given up on the views before: so does this one.
 void Agreement::jump() {
   const auto reached = claims_.reached();
-  if (reached && *reached > memory_.view && phase_ != Phase::Done)
+  if (reached && *reached > voting_.view() && phase_ != Phase::Done)
     enter(next_of_honest(*setup_.committee, host_, *reached));
 }
 
 // A block that it proposed before may still be certified.
 void Agreement::byzantine_member_found() {
-  if (phase_ != Phase::Running || proposals_.block_of(memory_.view) ||
-      (memory_.lock && memory_.lock->view == memory_.view))
+  if (phase_ != Phase::Running || proposals_.block_of(voting_.view()) ||
+      (memory().lock && memory().lock->view == voting_.view()))
     return;
-  if (const std::uint32_t next = next_of_honest(*setup_.committee, host_, memory_.view); next > memory_.view)
+  if (const std::uint32_t next = next_of_honest(*setup_.committee, host_, voting_.view());
+      next > voting_.view())
     enter(next);
 }
 
 void Agreement::enter(std::uint32_t view) {
-  NS_CHECK(view > memory_.view && phase_ != Phase::Done);
-  if (const auto late = std::exchange(late_lock_, std::nullopt);
-      late && (!memory_.lock || memory_.lock->view < late->prepares->view)) {
-    memory_.lock = late->prepares;
-    memory_.block = late->block;
-    memory_.full_lock = late->full;
-  }
-  memory_.view = view;
-  memory_.prepared.reset();
-  prepare_sent_.reset();
-  commit_sent_.reset();
+  NS_CHECK(phase_ != Phase::Done);
+  voting_.enter(view);
   leading_ = Leading::Nothing;
   phase_ = Phase::Running;
   forget_old();
   clock_.begin(view);
   join_view();
   for (std::uint32_t i = view; i <= view + 1; ++i) {
-    if (phase_ == Phase::Done || memory_.view != view) return;
+    if (phase_ == Phase::Done || voting_.view() != view) return;
     if (const auto held = proposals_.release(i)) take_proposal(*held);
   }
   if (phase_ != Phase::Done) try_prepare();
@@ -338,8 +309,8 @@ void Agreement::enter(std::uint32_t view) {
 // and the time runs at once.
 void Agreement::start_clock() {
   if (phase_ != Phase::Running || clock_.runs()) return;
-  if (memory_.view > 0 && !setup_.committee->is_collected() &&
-      !rules_.suffices(claims_.units_in(memory_.view)))
+  if (voting_.view() > 0 && !setup_.committee->is_collected() &&
+      !rules_.suffices(claims_.units_in(voting_.view())))
     return;
   clock_.start();
   if (refuses_proposal()) clock_.give_up_soon();
@@ -349,21 +320,21 @@ void Agreement::start_clock() {
 // that it is over. Where it does not wait for the others in the next view, it waits for them in this one.
 void Agreement::give_up() {
   if (phase_ == Phase::Running && refuses_proposal() && !setup_.committee->is_collected())
-    enter(next_of_honest(*setup_.committee, host_, memory_.view + 1));
+    enter(next_of_honest(*setup_.committee, host_, voting_.view() + 1));
 }
 
 // Nothing comes of this view, as far as this member can see.
 bool Agreement::refuses_proposal() const {
   if (leading_ == Leading::Unable || leading_ == Leading::NoPresence) return true;
-  const auto block = proposals_.block_of(memory_.view);
-  return block && blocks_.judgement(*block, demand(*block, memory_.view)) == Judgement::Wrong;
+  const auto block = proposals_.block_of(voting_.view());
+  return block && blocks_.judgement(*block, demand(*block, voting_.view())) == Judgement::Wrong;
 }
 
 void Agreement::join_view() {
-  claims_.join(setup_.self, memory_.view);
+  claims_.join(setup_.self, voting_.view());
   start_clock();
-  host_.remember(memory_, [this, life = lifetime_.token(), view = memory_.view] {
-    if (!life.alive() || phase_ == Phase::Done || view != memory_.view) return;
+  host_.remember(memory(), [this, life = lifetime_.token(), view = voting_.view()] {
+    if (!life.alive() || phase_ == Phase::Done || view != voting_.view()) return;
     send_new_view();
     lead();
   });
@@ -373,20 +344,20 @@ void Agreement::send_new_view() {
   NewView item;
   item.height = setup_.height;
   item.previous = setup_.previous;
-  item.view = memory_.view;
+  item.view = voting_.view();
   if (!setup_.committee->is_collected()) host_.send(item, std::nullopt);
-  const bool says_more = memory_.lock || setup_.committee->is_collected();
+  const bool says_more = memory().lock || setup_.committee->is_collected();
   if (leads() || !says_more) return;
-  item.lock = copy_of(memory_.lock);
-  item.block = memory_.block;
-  item.full = copy_of(memory_.full_lock);
-  host_.send(item, setup_.committee->leader(memory_.view));
+  item.lock = copy_of(memory().lock);
+  item.block = memory().block;
+  item.full = copy_of(memory().full_lock);
+  host_.send(item, setup_.committee->leader(voting_.view()));
 }
 
 void Agreement::lead() {
   if (phase_ != Phase::Running || !leads() || leading_ == Leading::Proposed) return;
   const std::uint64_t units =
-      memory_.view == 0 ? setup_.committee->units() : claims_.joined_units(memory_.view);
+      voting_.view() == 0 ? setup_.committee->units() : claims_.joined_units(voting_.view());
   if (!rules_.suffices(units)) return;
   if (units == setup_.committee->units() && leading_ <= Leading::AwaitsOthers) leading_ = Leading::MayAsk;
   if (leading_ == Leading::Nothing) {
@@ -394,8 +365,8 @@ void Agreement::lead() {
     clock_.wait_for_others();
   }
   if (leading_ == Leading::AwaitsOthers) return;
-  if (memory_.lock) return put_forward(memory_.block);
-  const bool presence_first = rules_.is_stalled() && memory_.view > 0;
+  if (memory().lock) return put_forward(memory().block);
+  const bool presence_first = rules_.is_stalled() && voting_.view() > 0;
   if (presence_first && leading_ == Leading::MayAsk) {
     leading_ = Leading::AskedPresence;
     host_.make_block(true);
@@ -408,7 +379,7 @@ void Agreement::lead() {
 void Agreement::propose(const BlockPtr& block) {
   const bool asked = leading_ == Leading::AskedPresence || leading_ == Leading::AskedAny;
   if (phase_ != Phase::Running || !leads() || !asked) return;  // an answer to the question of another view
-  if (memory_.lock) return put_forward(memory_.block);         // it came meanwhile
+  if (memory().lock) return put_forward(memory().block);       // it came meanwhile
   if (block && leading_ == Leading::AskedPresence && !block->body.is_presence_only()) return;
   if (block) return put_forward(block);
   leading_ = leading_ == Leading::AskedPresence ? Leading::NoPresence : Leading::Unable;
@@ -417,24 +388,22 @@ void Agreement::propose(const BlockPtr& block) {
 }
 
 void Agreement::put_forward(const BlockPtr& block) {
-  if (memory_.prepared && *memory_.prepared != block->hash) {  // another one was proposed before a restart
+  if (voting_.has_prepared_other(block->hash)) {  // another one was proposed before a restart
     leading_ = Leading::Unable;
     return clock_.give_up_soon();
   }
   leading_ = Leading::Proposed;
-  const std::uint32_t view = memory_.view;
+  const std::uint32_t view = voting_.view();
   proposals_.take(view, block->hash);
   // In a large committee with the prepare: vote().
-  if (!setup_.committee->is_collected()) host_.send(proposal_of(memory_, block, std::nullopt), std::nullopt);
+  if (!setup_.committee->is_collected()) host_.send(proposal_of(memory(), block, std::nullopt), std::nullopt);
   blocks_.know(block, view);
   consider(block, view);
   try_prepare();
 }
 
 Demand Agreement::demand(const Hash256& block, std::uint32_t view) const {
-  const bool has_lock =
-      (memory_.lock && memory_.lock->block == block) || (late_lock_ && late_lock_->prepares->block == block);
-  if (has_lock) return Demand::Nothing;
+  if (voting_.has_lock_of(block)) return Demand::Nothing;
   return view < first_lenient_view ? Demand::Everything : Demand::Presence;
 }
 
@@ -451,28 +420,24 @@ void Agreement::judged(const Hash256& block, Demand demanded, bool right) {
 }
 
 void Agreement::try_prepare() {
-  const auto block = proposals_.block_of(memory_.view);
-  if (phase_ == Phase::Done || !block || prepare_sent_) return;
+  const auto block = proposals_.block_of(voting_.view());
+  if (phase_ == Phase::Done || !block || voting_.has_prepared()) return;
   if (refuses_proposal()) clock_.give_up_soon();
-  if (blocks_.judgement(*block, demand(*block, memory_.view)) != Judgement::Right) return;
-  if (memory_.prepared && *memory_.prepared != *block) return;
-  if (memory_.lock && memory_.lock->block != *block) return;
-  memory_.prepared = *block;
-  prepare_sent_ = *block;
-  vote(VoteStep::Prepare, *block);
+  if (blocks_.judgement(*block, demand(*block, voting_.view())) != Judgement::Right) return;
+  if (voting_.prepare(*block)) vote(VoteStep::Prepare, *block);
 }
 
 void Agreement::try_commit() {
-  if (phase_ == Phase::Done || !memory_.lock || memory_.lock->view != memory_.view || commit_sent_) return;
-  const Hash256 block = memory_.lock->block;
-  if (blocks_.judgement(block, Demand::Nothing) != Judgement::Right) return;
-  commit_sent_ = block;
-  vote(VoteStep::Commit, block);
+  const auto block = voting_.committable();
+  if (phase_ == Phase::Done || !block) return;
+  if (blocks_.judgement(*block, Demand::Nothing) != Judgement::Right) return;
+  voting_.commit();
+  vote(VoteStep::Commit, *block);
 }
 
 void Agreement::vote(VoteStep step, const Hash256& block) {
-  host_.remember(memory_, [this, life = lifetime_.token(), step, block, view = memory_.view] {
-    if (!life.alive() || phase_ == Phase::Done || view != memory_.view) return;
+  host_.remember(memory(), [this, life = lifetime_.token(), step, block, view = voting_.view()] {
+    if (!life.alive() || phase_ == Phase::Done || view != voting_.view()) return;
     const CommitteeMember& self = setup_.committee->members()[setup_.self];
     const SignedVote vote =
         sign_vote({step, setup_.height, setup_.previous, view, block}, self.number, key_, setup_.network);
@@ -481,7 +446,7 @@ void Agreement::vote(VoteStep step, const Hash256& block) {
     else if (!leads())
       host_.send(vote, setup_.committee->leader(view));
     else if (const BlockPtr proposal = blocks_.find(block); proposal && step == VoteStep::Prepare)
-      host_.send(proposal_of(memory_, proposal, vote.signature), std::nullopt);
+      host_.send(proposal_of(memory(), proposal, vote.signature), std::nullopt);
     if (votes_.find(setup_.self, step, view) == nullptr) votes_.add(setup_.self, vote);
     step == VoteStep::Prepare ? count_prepares(view) : count_commits(view);
   });
@@ -495,14 +460,14 @@ BlockPtr Agreement::chosen(VoteStep step, std::uint32_t view) const {
 
 void Agreement::count_prepares(std::uint32_t view) {
   if (phase_ == Phase::Done) return;
-  if (memory_.lock && memory_.lock->view >= view) return try_commit();  // no view has two locks
-  const Lock held = newest(late_lock_, this->lock());
+  if (voting_.has_lock_from(view)) return try_commit();  // no view has two locks
+  const Lock held = voting_.newest();
   if (held.prepares && held.prepares->view >= view) return;
   const BlockPtr block = chosen(VoteStep::Prepare, view);
   if (!block) return;
   const Quorum prepares = votes_.quorum(VoteStep::Prepare, view, block->hash);
   auto lock = rules_.lock_of(prepares, block, held);
-  if (!lock && late_lock_) lock = rules_.lock_of(prepares, block, this->lock());
+  if (!lock && voting_.has_late_lock()) lock = rules_.lock_of(prepares, block, voting_.lock());
   if (!lock || !learn_lock(*lock) || phase_ == Phase::Done) return;
   if (setup_.committee->is_collected())
     host_.send(Locked{*lock->prepares, copy_of(lock->full)}, std::nullopt);
@@ -515,8 +480,9 @@ void Agreement::count_commits(std::uint32_t view) {
   const BlockPtr block = chosen(VoteStep::Commit, view);
   if (!block) return;
   const Quorum commits = votes_.quorum(VoteStep::Commit, view, block->hash);
-  auto certificate = rules_.certificate_of(commits, *block, lock());
-  if (!certificate && late_lock_) certificate = rules_.certificate_of(commits, *block, *late_lock_);
+  auto certificate = rules_.certificate_of(commits, *block, voting_.lock());
+  if (!certificate && voting_.has_late_lock())
+    certificate = rules_.certificate_of(commits, *block, voting_.newest());
   if (!certificate) return;
   phase_ = Phase::Done;
   clock_.stop();
@@ -524,10 +490,10 @@ void Agreement::count_commits(std::uint32_t view) {
 }
 
 void Agreement::forget_old() {
-  const std::uint32_t first = memory_.view - std::min(memory_.view, views_kept);
-  proposals_.forget_before(first, memory_.view);
+  const std::uint32_t first = voting_.view() - std::min(voting_.view(), views_kept);
+  proposals_.forget_before(first, voting_.view());
   votes_.forget_before(first);
-  blocks_.forget_before(first, memory_.lock ? &memory_.lock->block : nullptr);
+  blocks_.forget_before(first, memory().lock ? &memory().lock->block : nullptr);
 }
 
 }  // namespace neuroshard::chain

@@ -49,6 +49,7 @@
 #include "core/chain/detail/view_claims.h"
 #include "core/chain/detail/view_clock.h"
 #include "core/chain/detail/vote_ledger.h"
+#include "core/chain/detail/voting_state.h"
 #include "core/chain/verdict.h"
 
 namespace neuroshard::chain {
@@ -111,9 +112,9 @@ class Agreement {
   void propose(const BlockPtr& block);  // null: this leader has nothing to propose
   void byzantine_member_found();        // is_byzantine() changed
 
-  std::uint32_t view() const { return memory_.view; }
-  bool leads() const { return setup_.committee->leader(memory_.view) == setup_.self; }
-  const AgreementMemory& memory() const { return memory_; }
+  std::uint32_t view() const { return voting_.view(); }
+  bool leads() const { return setup_.committee->leader(view()) == setup_.self; }
+  const AgreementMemory& memory() const { return voting_.memory(); }
   // Of this height, as they came.
   const VoteLedger& votes() const { return votes_; }
   // The block that is voted on in this view, if it is known.
@@ -138,7 +139,6 @@ class Agreement {
   Verdict on_new_view(std::size_t from, const NewView& item);
   Verdict on_locked(const Locked& item);
   Verdict take_proposal(const Proposal& proposal);
-  Lock lock() const { return {memory_.lock, memory_.full_lock, memory_.block}; }
   bool learn_lock(const Lock& lock);
   bool take_lock(const Lock& lock);
 
@@ -164,11 +164,9 @@ class Agreement {
   const Setup setup_;
   const crypto::KeyPair& key_;
   AgreementHost& host_;
-  AgreementMemory memory_;
+  VotingState voting_;
   Phase phase_ = Phase::Waiting;
   Leading leading_ = Leading::Nothing;
-  std::optional<Hash256> prepare_sent_, commit_sent_;  // in this view and life
-  std::optional<Lock> late_lock_;  // of an earlier view, newer than the memory's: for the next view
   QuorumRules rules_;
   ProposalBook proposals_;
   VoteLedger votes_;
