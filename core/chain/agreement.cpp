@@ -64,7 +64,7 @@ Agreement::Agreement(Setup setup, AgreementOptions options, const crypto::KeyPai
              {[this] { enter(next_of_honest(*setup_.committee, host_, voting_.view() + 1)); },
               [this] { give_up(); },
               [this] {
-                if (leading_ == Leading::AwaitsOthers) leading_ = Leading::MayAsk;
+                leading_.waited();
                 lead();
               }}) {
   NS_CHECK(setup_.self < setup_.committee->size() &&
@@ -172,7 +172,7 @@ Verdict Agreement::take_proposal(const Proposal& proposal) {
 // Other than by the proposal of this view. Whether it is a higher lock than all that are known; it need not
 // count yet. A leader that has not proposed takes all that it learns.
 bool Agreement::learn_lock(const Lock& lock) {
-  const bool is_late = lock.prepares->view < voting_.view() && (!leads() || leading_ == Leading::Proposed);
+  const bool is_late = lock.prepares->view < voting_.view() && (!leads() || leading_.has_proposed());
   if (!is_late) return take_lock(lock);
   if (!voting_.take_late(lock)) return false;
   blocks_.know(lock.block, lock.prepares->view);
@@ -293,7 +293,7 @@ void Agreement::byzantine_member_found() {
 void Agreement::enter(std::uint32_t view) {
   NS_CHECK(phase_ != Phase::Done);
   voting_.enter(view);
-  leading_ = Leading::Nothing;
+  leading_.begin();
   phase_ = Phase::Running;
   forget_old();
   clock_.begin(view);
@@ -325,7 +325,7 @@ void Agreement::give_up() {
 
 // Nothing comes of this view, as far as this member can see.
 bool Agreement::refuses_proposal() const {
-  if (leading_ == Leading::Unable || leading_ == Leading::NoPresence) return true;
+  if (leading_.has_nothing()) return true;
   const auto block = proposals_.block_of(voting_.view());
   return block && blocks_.judgement(*block, demand(*block, voting_.view())) == Judgement::Wrong;
 }
@@ -355,44 +355,38 @@ void Agreement::send_new_view() {
 }
 
 void Agreement::lead() {
-  if (phase_ != Phase::Running || !leads() || leading_ == Leading::Proposed) return;
+  if (phase_ != Phase::Running || !leads()) return;
   const std::uint64_t units =
       voting_.view() == 0 ? setup_.committee->units() : claims_.joined_units(voting_.view());
-  if (!rules_.suffices(units)) return;
-  if (units == setup_.committee->units() && leading_ <= Leading::AwaitsOthers) leading_ = Leading::MayAsk;
-  if (leading_ == Leading::Nothing) {
-    leading_ = Leading::AwaitsOthers;
-    clock_.wait_for_others();
-  }
-  if (leading_ == Leading::AwaitsOthers) return;
-  if (memory().lock) return put_forward(memory().block);
+  const LeaderTask::Support support{rules_.suffices(units), rules_.is_full(units),
+                                    units == setup_.committee->units()};
   const bool presence_first = rules_.is_stalled() && voting_.view() > 0;
-  if (presence_first && leading_ == Leading::MayAsk) {
-    leading_ = Leading::AskedPresence;
-    host_.make_block(true);
-  } else if (rules_.is_full(units) && (leading_ == Leading::MayAsk || leading_ == Leading::NoPresence)) {
-    leading_ = Leading::AskedAny;
-    host_.make_block(false);
+  switch (leading_.next(support, memory().lock != nullptr, presence_first)) {
+    case LeaderTask::Step::Nothing: return;
+    case LeaderTask::Step::WaitForOthers: return clock_.wait_for_others();
+    case LeaderTask::Step::ProposeLock: return put_forward(memory().block);
+    case LeaderTask::Step::AskPresence: return host_.make_block(true);
+    case LeaderTask::Step::AskAny: return host_.make_block(false);
   }
 }
 
 void Agreement::propose(const BlockPtr& block) {
-  const bool asked = leading_ == Leading::AskedPresence || leading_ == Leading::AskedAny;
-  if (phase_ != Phase::Running || !leads() || !asked) return;  // an answer to the question of another view
-  if (memory().lock) return put_forward(memory().block);       // it came meanwhile
-  if (block && leading_ == Leading::AskedPresence && !block->body.is_presence_only()) return;
+  if (phase_ != Phase::Running || !leads()) return;
+  if (!leading_.has_asked()) return;                      // an answer to the question of another view
+  if (memory().lock) return put_forward(memory().block);  // it came meanwhile
+  if (block && leading_.has_asked_presence() && !block->body.is_presence_only()) return;
   if (block) return put_forward(block);
-  leading_ = leading_ == Leading::AskedPresence ? Leading::NoPresence : Leading::Unable;
+  leading_.found_nothing();
   lead();
   if (refuses_proposal()) clock_.give_up_soon();
 }
 
 void Agreement::put_forward(const BlockPtr& block) {
   if (voting_.has_prepared_other(block->hash)) {  // another one was proposed before a restart
-    leading_ = Leading::Unable;
+    leading_.cannot_propose();
     return clock_.give_up_soon();
   }
-  leading_ = Leading::Proposed;
+  leading_.proposed();
   const std::uint32_t view = voting_.view();
   proposals_.take(view, block->hash);
   // In a large committee with the prepare: vote().

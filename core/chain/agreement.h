@@ -44,6 +44,7 @@
 #include "core/chain/committee.h"
 #include "core/chain/demand.h"
 #include "core/chain/detail/known_blocks.h"
+#include "core/chain/detail/leader_task.h"
 #include "core/chain/detail/proposal_book.h"
 #include "core/chain/detail/quorum_rules.h"
 #include "core/chain/detail/view_claims.h"
@@ -122,17 +123,6 @@ class Agreement {
 
  private:
   enum class Phase : std::uint8_t { Waiting, Running, Done };
-  // How far this member is as the leader of this view.
-  enum class Leading : std::uint8_t {
-    Nothing,
-    AwaitsOthers,  // a quorum is in this view; the others may have newer locks
-    MayAsk,
-    AskedPresence,
-    NoPresence,
-    AskedAny,
-    Unable,
-    Proposed
-  };
 
   Verdict on_proposal(std::size_t from, const Proposal& proposal);
   Verdict on_vote(const SignedVote& vote);
@@ -166,7 +156,7 @@ class Agreement {
   AgreementHost& host_;
   VotingState voting_;
   Phase phase_ = Phase::Waiting;
-  Leading leading_ = Leading::Nothing;
+  LeaderTask leading_;
   QuorumRules rules_;
   ProposalBook proposals_;
   VoteLedger votes_;
