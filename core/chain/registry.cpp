@@ -5,6 +5,7 @@
 #include "core/base/check.h"
 #include "core/chain/ascending.h"
 #include "core/chain/detail/formats.h"
+#include "core/chain/detail/registry_records.h"
 #include "core/chain/detail/shares.h"
 #include "core/crypto/merkle.h"
 
@@ -28,13 +29,6 @@ enum class Leaf : std::uint8_t {
   Size = 11,
 };
 
-constexpr std::size_t row_bytes = 32 + 8 + 8 * 8;
-constexpr std::size_t wallet_bytes = 4 + 32 + 4 + 8 + 8 + 4 + 8 + 8 + 4 + 8;
-constexpr std::size_t least_member_bytes = 4 + 4 + 32 + 1 + 8 + 8 + 8 + 4 + 8 + commitment_bytes + 1 + 32 + 8;
-
-constexpr std::size_t revocation_bytes = 32 + 32 + 8;
-constexpr std::size_t least_open_row_bytes = 4 + 8 + 32 + 8 + 32 + 8 + 8 + 32 + 8 + 1;
-constexpr std::size_t strike_bytes = 4 + 8 + 32;
 constexpr std::size_t most_open_rows = (rounds_to_settle + 1) * max_rows;
 constexpr std::size_t most_strikes = max_wallets;
 
@@ -49,141 +43,10 @@ std::vector<Hash256> read_hashes(ByteReader& in, std::size_t most) {
   return hashes;
 }
 
-void append(Bytes& bytes, const RowRecord& row) {
-  append_record(bytes, std::tie(row.anchor, row.changed_round));
-  for (const std::uint64_t norm : row.norm_bits) append_le(bytes, norm);
-}
-
-RowRecord read_row(ByteReader& in) {
-  RowRecord row;
-  in.read(std::tie(row.anchor, row.changed_round));
-  for (std::uint64_t& norm : row.norm_bits) norm = in.number<std::uint64_t>();
-  return row;
-}
-
-auto wallet_fields(auto& wallet) {
-  return std::tie(wallet.number, wallet.key, wallet.founder, wallet.vouched, wallet.voter, wallet.expelled,
-                  wallet.admitted_height, wallet.counted_tokens, wallet.qualifying, wallet.last_qualifying,
-                  wallet.last_voucher_round, wallet.highest_serial, wallet.used_serials);
-}
-
-void append(Bytes& bytes, const WalletRecord& wallet) {
-  append_record(bytes, wallet_fields(wallet));
-}
-
-// Those between presence and beacons.
-auto history_fields(auto& member) {
-  return std::tie(member.presence_height, member.dormant_ms, member.registered_height, member.contributions,
-                  member.last_round);
-}
-
-void append(Bytes& bytes, const MemberRecord& member) {
-  append_record(bytes, std::tie(member.number, member.wallet, member.key));
-  bytes.push_back(static_cast<std::uint8_t>(member.presence));
-  append_record(bytes, history_fields(member));
-  append_record(bytes, commitment_fields(member.beacon));
-  const bool moved = member.moved_height != 0, offers = member.offered_height != 0;
-  append_optional_flags(bytes, {member.next_beacon.has_value(), !member.rows.is_all(), member.follows_plan,
-                                moved, offers, member.speed != 0});
-  if (member.next_beacon) append_record(bytes, commitment_fields(*member.next_beacon));
-  append_record(bytes, std::tie(member.revealed, member.revealed_round));
-  append_rows(bytes, member.rows);
-  if (moved) append_le(bytes, member.moved_height);
-  if (offers) append_record(bytes, std::tie(member.memory_tiers, member.offered_height));
-  if (member.speed != 0) append_le(bytes, member.speed);
-}
-
-MemberRecord read_member(ByteReader& in) {
-  MemberRecord member;
-  in.read(std::tie(member.number, member.wallet, member.key));
-  member.id = crypto::node_id(member.key);
-  const auto presence = in.number<std::uint8_t>();
-  if (presence != 1 && presence != 2) in.fail();
-  member.presence = static_cast<Presence>(presence);
-  in.read(history_fields(member));
-  member.beacon = read_commitment(in);
-  const OptionalFlags flags = read_optional_flags(in);
-  if (flags.optional) member.next_beacon = read_commitment(in);
-  in.read(std::tie(member.revealed, member.revealed_round));
-  if (flags.rows) member.rows = read_rows(in);
-  member.follows_plan = flags.follows_plan;
-  if (flags.moved && (member.moved_height = in.number<std::uint64_t>()) == 0) in.fail();
-  if (flags.offers) {
-    in.read(std::tie(member.memory_tiers, member.offered_height));
-    if (member.offered_height == 0) in.fail();
-  }
-  if (flags.speed && (member.speed = in.number<std::uint32_t>()) == 0) in.fail();
-  return member;
-}
-
-auto revocation_fields(auto& revocation) {
-  return std::tie(revocation.node, revocation.wallet, revocation.height);
-}
-
-void append(Bytes& bytes, const RevocationRecord& revocation) {
-  append_record(bytes, revocation_fields(revocation));
-}
-
-auto open_row_fields(auto& row) {
-  return std::tie(row.row, row.round, row.before, row.before_round, row.contributors, row.most_tokens,
-                  row.most_norm_bits, row.result, row.norm_bits);
-}
-
-void append(Bytes& bytes, const OpenRow& row) {
-  append_record(bytes, open_row_fields(row));
-  bytes.push_back(static_cast<std::uint8_t>(row.checkers.size()));
-  for (const std::uint32_t checker : row.checkers) append_le(bytes, checker);
-}
-
-OpenRow read_open_row(ByteReader& in) {
-  OpenRow row;
-  in.read(open_row_fields(row));
-  const auto checkers = in.number<std::uint8_t>();
-  if (checkers > most_checkers) in.fail();
-  for (std::size_t i = 0; i < checkers && in.good(); ++i) row.checkers.push_back(in.number<std::uint32_t>());
-  return row;
-}
-
-auto strike_fields(auto& strike) {
-  return std::tie(strike.wallet, strike.round, strike.result);
-}
-
-void append(Bytes& bytes, const StrikeRecord& strike) {
-  append_record(bytes, strike_fields(strike));
-}
-
-auto size_fields(auto& size) {
-  return std::tie(size.size, size.next, size.results, size.changing);
-}
-
-void append(Bytes& bytes, const SizeRecord& size) {
-  append_record(bytes, size_fields(size));
-}
-
 bool is_consistent(const SizeRecord& size, const std::optional<ClosedRound>& closed) {
   const bool near = size.next + 1 >= size.size && size.size + 1 >= size.next;
   return near && size.results <= results_to_change_size && (size.next != size.size || size.results == 0) &&
          size.changing == (size.results == results_to_change_size) && (!size.changing || closed);
-}
-
-void append_closed(Bytes& bytes, const std::optional<ClosedRound>& closed) {
-  append_flag(bytes, closed.has_value());
-  if (!closed) return;
-  append_le(bytes, closed->height);
-  append_entries(bytes, closed->contributions);
-  append_le(bytes, static_cast<std::uint32_t>(closed->contributors.size()));
-  for (const std::vector<std::uint32_t>& row : closed->contributors) append_numbers(bytes, row);
-}
-
-std::optional<ClosedRound> read_closed(ByteReader& in) {
-  if (!in.flag()) return std::nullopt;
-  ClosedRound closed;
-  closed.height = in.number<std::uint64_t>();
-  closed.contributions = read_entries(in);
-  closed.contributors.resize(in.count(sizeof(std::uint32_t), max_rows));
-  for (std::vector<std::uint32_t>& row : closed.contributors)
-    row = read_numbers(in, closed.contributions.size());
-  return closed;
 }
 
 template <class Record>
@@ -336,7 +199,11 @@ Hash256 Registry::compute_root() const {
   add_leaves(&leaves, Leaf::Revocation, revocations_);
   add_leaves(&leaves, Leaf::OpenRow, open_rows_);
   add_leaves(&leaves, Leaf::Strike, strikes_);
-  if (size_ != SizeRecord{}) leaves.push_back(leaf_of(Leaf::Size, bytes_of(size_fields(size_))));
+  if (size_ != SizeRecord{}) {
+    Bytes size;
+    append(size, size_);
+    leaves.push_back(leaf_of(Leaf::Size, size));
+  }
   return crypto::merkle_root(leaves);
 }
 
@@ -373,20 +240,20 @@ Expected<RegistryPtr> Registry::decode(ByteSpan bytes) {
   r.rows_.resize(in.count(row_bytes, max_rows));
   for (RowRecord& row : r.rows_) row = read_row(in);
   r.wallets_.resize(in.count(wallet_bytes, max_wallets));
-  for (WalletRecord& wallet : r.wallets_) in.read(wallet_fields(wallet));
+  for (WalletRecord& wallet : r.wallets_) wallet = read_wallet(in);
   r.members_.resize(in.count(least_member_bytes, max_members));
   for (MemberRecord& member : r.members_) member = read_member(in);
   r.revocations_.resize(in.count(revocation_bytes, max_revocations));
-  for (RevocationRecord& revocation : r.revocations_) in.read(revocation_fields(revocation));
+  for (RevocationRecord& revocation : r.revocations_) revocation = read_revocation(in);
   const bool has_more = !in.at_end();
   if (has_more) {
     r.open_rows_.resize(in.count(least_open_row_bytes, most_open_rows));
     for (OpenRow& row : r.open_rows_) row = read_open_row(in);
     r.strikes_.resize(in.count(strike_bytes, most_strikes));
-    for (StrikeRecord& strike : r.strikes_) in.read(strike_fields(strike));
+    for (StrikeRecord& strike : r.strikes_) strike = read_strike(in);
   }
   const bool has_size = !in.at_end();
-  if (has_size) in.read(size_fields(r.size_));
+  if (has_size) r.size_ = read_size(in);
   const bool is_first_size = r.size_ == SizeRecord{};
   if (!in.at_end() || has_size == is_first_size ||
       has_more == (r.open_rows_.empty() && r.strikes_.empty() && is_first_size))
