@@ -1,6 +1,6 @@
 #include "core/engine/checkpoint_tokenizer.h"
 
-#include "core/engine/training_checkpoints.h"
+#include "core/engine/trainer_state.h"
 #include "core/export/vocabulary.h"
 
 namespace neuroshard::engine {

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
 #include "core/compute/slot.h"
 #include "core/platform/sensor/cpu.h"
-#include "core/rounds/fragments.h"
 #include "core/storage/file_spool.h"
 
 namespace neuroshard::engine {
@@ -64,92 +62,6 @@ Expected<void> check_network(const checkpoint::Manifest& manifest, const config:
 }
 
 }  // namespace
-
-namespace {
-
-Error damaged_place() {
-  return make_error(ErrorCode::Corrupt,
-                    "The checkpoint's place in a round can't be read; choose another checkpoint.");
-}
-
-nlohmann::json place_json(const RoundPlace& place) {
-  return {{"round", place.round},
-          {"anchor", to_hex(place.anchor)},
-          {"steps", place.steps},
-          {"tokens", place.tokens}};
-}
-
-Expected<RoundPlace> decode_place(const nlohmann::json& json) {
-  RoundPlace place;
-  for (const auto& [field, value] : {std::pair{"round", &place.round}, std::pair{"steps", &place.steps},
-                                     std::pair{"tokens", &place.tokens}}) {
-    if (!json.is_object() || !json.contains(field) || !json[field].is_number_unsigned())
-      return damaged_place();
-    *value = json[field].get<std::uint64_t>();
-  }
-  if (!json.contains("anchor") || !json["anchor"].is_string()) return damaged_place();
-  const auto anchor = hash_from_hex(json["anchor"].get<std::string>());
-  if (!anchor.ok()) return damaged_place();
-  place.anchor = *anchor;
-  return place;
-}
-
-// Neither: a checkpoint of training without rounds.
-Expected<std::vector<RoundPlace>> decode_places(const nlohmann::json& json) {
-  std::vector<RoundPlace> places;
-  if (json.contains("round")) {
-    NS_ASSIGN_OR_RETURN(const RoundPlace place, decode_place(json["round"]));
-    places.push_back(place);
-  } else if (json.contains("fragments")) {
-    const nlohmann::json& fragments = json["fragments"];
-    if (!fragments.is_array() || fragments.size() > rounds::max_fragments) return damaged_place();
-    for (const nlohmann::json& one : fragments) {
-      NS_ASSIGN_OR_RETURN(const RoundPlace place, decode_place(one));
-      places.push_back(place);
-    }
-  }
-  return places;
-}
-
-}  // namespace
-
-std::string encode_trainer_state(const TrainerState& state) {
-  nlohmann::json json{{"format", 1},
-                      {"tokenizer", to_hex(state.tokenizer_hash)},
-                      {"memory_limit", state.memory_limit},
-                      {"max_micro_batch", state.max_micro_batch}};
-  const bool in_rounds = std::any_of(state.places.begin(), state.places.end(),
-                                     [](const RoundPlace& place) { return place.round != 0; });
-  if (in_rounds && state.places.size() == 1) {
-    json["round"] = place_json(state.places.front());
-  } else if (in_rounds) {
-    json["fragments"] = nlohmann::json::array();
-    for (const RoundPlace& place : state.places) json["fragments"].push_back(place_json(place));
-  }
-  return json.dump();
-}
-
-Expected<void> decode_trainer_state(const std::string& text, TrainerState* state) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  const auto missing = [](const char* field) {
-    return make_error(
-        ErrorCode::Corrupt,
-        fmt::format("The checkpoint's training state has no usable \"{}\"; choose another checkpoint.",
-                    field));
-  };
-  if (!json.is_object() || !json.contains("tokenizer") || !json["tokenizer"].is_string())
-    return missing("tokenizer");
-  const auto tokenizer = hash_from_hex(json["tokenizer"].get<std::string>());
-  if (!tokenizer.ok()) return missing("tokenizer");
-  state->tokenizer_hash = *tokenizer;
-  for (const auto& [field, value] : {std::pair{"memory_limit", &state->memory_limit},
-                                     std::pair{"max_micro_batch", &state->max_micro_batch}}) {
-    if (!json.contains(field) || !json[field].is_number_unsigned()) return missing(field);
-    *value = json[field].get<std::uint64_t>();
-  }
-  NS_ASSIGN_OR_RETURN(state->places, decode_places(json));
-  return {};
-}
 
 Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
     config::DataDirectory& directory, TrainingServices services, const compute::ModelShape& shape,

@@ -21,33 +21,13 @@
 #include "core/checkpoint/save_policy.h"
 #include "core/compute/stage.h"
 #include "core/config/data_directory.h"
+#include "core/engine/trainer_state.h"
 #include "core/engine/training_session.h"
 
 namespace neuroshard::engine {
 
 // The version of a network's first shape; it increases when the network grows.
 inline constexpr std::uint32_t first_architecture_version = 1;
-
-// The state of a run beside its tensors: everything else that influences the next step.
-struct TrainerState {
-  std::uint64_t step = 0;
-  std::uint64_t tokens_seen = 0;
-  std::uint32_t micro_batch = 0;
-  std::string loader_position;
-  Hash256 tokenizer_hash{};
-  // The settings that micro_batch was chosen for: it stays while they stay.
-  std::uint64_t memory_limit = 0;
-  std::uint64_t max_micro_batch = 0;
-  std::optional<double> training_loss;
-  std::optional<double> held_out_loss;  // the newest; not necessarily of this step
-  std::vector<RoundPlace> places;       // in outer rounds, by fragment
-};
-
-// The opaque text of a manifest that holds the engine's part: tokenizer_hash, the two settings, and the
-// places in rounds if there are any: "round" of the whole model, "fragments" where it has several.
-std::string encode_trainer_state(const TrainerState& state);
-// Sets these fields. Corrupt names the field; any text is safe.
-Expected<void> decode_trainer_state(const std::string& text, TrainerState* state);
 
 // Reads a checkpoint into the stage: the one that *name names, else the current one, whose name it puts there; nothing
 // when there is none yet. optimizer: moments and

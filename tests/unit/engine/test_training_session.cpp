@@ -38,8 +38,6 @@ class TestTrainingSession : public QObject {
   void stop_within_a_step_changes_nothing();
   void clean_stop_saves_once();
   void disk_full_goes_on_and_recovers();
-  void foreign_training_state_is_refused();
-  void places_in_rounds_come_back();
   void diverged_step_is_not_applied();
   void another_tokenizer_is_refused();
   void another_network_is_refused();
@@ -200,42 +198,6 @@ void TestTrainingSession::disk_full_goes_on_and_recovers() {
   run.steps(2);
   QVERIFY(run.session->finish().ok());
   QCOMPARE(checkpoints_of(fixture, "d"), std::size_t{1});
-}
-
-void TestTrainingSession::foreign_training_state_is_refused() {
-  neuroshard::engine::TrainerState state, read;
-  state.tokenizer_hash.fill(7);
-  state.memory_limit = 5;
-  state.max_micro_batch = 8;
-  QVERIFY(
-      neuroshard::engine::decode_trainer_state(neuroshard::engine::encode_trainer_state(state), &read).ok());
-  QCOMPARE(read.tokenizer_hash, state.tokenizer_hash);
-  QCOMPARE(read.memory_limit, std::uint64_t{5});
-  QCOMPARE(read.max_micro_batch, std::uint64_t{8});
-  for (const char* const text : {"", "[]", "{", "{\"tokenizer\":3}", "{\"tokenizer\":\"zz\"}",
-                                 "{\"tokenizer\":\"00\",\"memory_limit\":-1,\"max_micro_batch\":\"x\"}"}) {
-    QCOMPARE(neuroshard::engine::decode_trainer_state(text, &read).error().code, ErrorCode::Corrupt);
-  }
-}
-
-// Of the whole model, as checkpoints have had it since there are rounds, or of each fragment.
-void TestTrainingSession::places_in_rounds_come_back() {
-  using neuroshard::engine::RoundPlace;
-  neuroshard::engine::TrainerState state, read;
-  neuroshard::Hash256 anchor{};
-  anchor.fill(9);
-  const RoundPlace first{12, anchor, 3, 300}, none{}, second{11, anchor, 7, 700};
-  for (const auto& places : {std::vector<RoundPlace>{}, {first}, {first, second}, {none, second, first}}) {
-    state.places = places;
-    const std::string text = neuroshard::engine::encode_trainer_state(state);
-    QCOMPARE(text.find("\"round\":{") != std::string::npos, places.size() == 1);
-    read.places = {second};
-    QVERIFY(neuroshard::engine::decode_trainer_state(text, &read).ok());
-    QVERIFY(read.places == places);
-  }
-  state.places.assign(65, first);  // more than there can be
-  const std::string text = neuroshard::engine::encode_trainer_state(state);
-  QCOMPARE(neuroshard::engine::decode_trainer_state(text, &read).error().code, ErrorCode::Corrupt);
 }
 
 void TestTrainingSession::diverged_step_is_not_applied() {
