@@ -10,6 +10,7 @@
 #include "core/plan/placeable.h"
 #include "core/plan/schedule.h"
 #include "core/sim/slot_transfers.h"
+#include "core/sim/unit_owners.h"
 
 namespace neuroshard::sim {
 namespace {
@@ -38,12 +39,6 @@ struct Node : TransferNode {
   bool returns() const { return session + 1 < home->sessions.size(); }
 };
 
-UnitSet set_of(UnitRange range) {
-  UnitSet set;
-  for (std::uint32_t unit = range.first; unit < range.end; ++unit) set.set(unit);
-  return set;
-}
-
 class PlanWorld {
  public:
   explicit PlanWorld(const PlanWorldOptions& options)
@@ -57,7 +52,6 @@ class PlanWorld {
       const auto next = static_cast<std::uint32_t>(owners.size());
       owner_.push_back(owners.try_emplace(homes_[i].peer.owner, next).first->second);
     }
-    owners_ = static_cast<std::uint32_t>(owners.size());
     make_chain_ = [this](const compute::ModelShape& shape) {
       return plan::Chain::of_shape(o_.rules, shape, o_.boundary_bytes(shape));
     };
@@ -201,7 +195,7 @@ class PlanWorld {
     ++result_.rounds;
     switch_ranges();
     measure();
-    count_owners();
+    note_owners();
     serve();
     result_.throughput.push_back(throughput_);
     if (o_.grows) NS_RETURN_IF_ERROR(change_shape());
@@ -210,31 +204,20 @@ class PlanWorld {
 
   // Nodes that have all of their new range go over to it, where two owners of what they leave stay.
   void switch_ranges() {
-    std::vector<Node*> ready;
-    for (Node* node : present()) {
-      if (node->serving == node->wanted || next_unit(*node, chain_->size()) < chain_->size()) continue;
-      ready.push_back(node);
+    const std::vector<Node*> nodes = present();
+    std::vector<RangeSwitch> switches;
+    for (const Node* node : nodes) {
+      const bool ready =
+          !(node->serving == node->wanted) && next_unit(*node, chain_->size()) >= chain_->size();
+      switches.push_back({node->serving, node->wanted, owner_of(*node), ready});
     }
-    while (true) {
-      std::vector<UnitRange> after;
-      for (const Node* node : present()) {
-        const bool goes = std::find(ready.begin(), ready.end(), node) != ready.end();
-        after.push_back(goes ? node->wanted : node->serving);
-      }
-      const std::vector<std::uint32_t> owners = owners_of(after);
-      const auto leaves_too_few = [&](const Node* node) {
-        for (std::uint32_t unit = node->serving.first; unit < node->serving.end; ++unit)
-          if (!node->wanted.holds(unit) && owners[unit] < plan::least_replicas) return true;
-        return false;
-      };
-      const auto stays = std::find_if(ready.begin(), ready.end(), leaves_too_few);
-      if (stays == ready.end()) break;
-      ready.erase(stays);
-    }
-    for (Node* node : ready) {
-      node->serving = node->wanted;
-      node->unused = 0;
-      if (!(node->wanted == node->assigned)) prove(*node);
+    keep_replicas(&switches, chain_->size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (!switches[i].goes) continue;
+      Node& node = *nodes[i];
+      node.serving = node.wanted;
+      node.unused = 0;
+      if (!(node.wanted == node.assigned)) prove(node);
     }
     release();
   }
@@ -248,32 +231,25 @@ class PlanWorld {
 
   // Disks keep a unit that is no longer theirs until two others serve it.
   void release() {
-    std::vector<UnitRange> serving;
-    for (const Node* node : present()) serving.push_back(node->serving);
-    const std::vector<std::uint32_t> owners = owners_of(serving);
+    const std::vector<std::uint32_t> owners = owners_now();
     UnitSet safe;
     for (std::uint32_t unit = 0; unit < chain_->size(); ++unit)
       safe.set(unit, owners[unit] >= plan::least_replicas);
     for (Node* node : present()) node->has &= ~safe | set_of(node->serving) | set_of(node->wanted);
   }
 
-  // Distinct ones of each unit, if the nodes that are there serve these ranges.
-  std::vector<std::uint32_t> owners_of(const std::vector<UnitRange>& ranges) {
-    std::vector<std::uint32_t> count(chain_->size(), 0);
-    std::vector<UnitSet> of_owner(owners_);
-    std::size_t i = 0;
-    for (const Node* node : present())
-      of_owner[owner_[static_cast<std::size_t>(node - nodes_.data())]] |= set_of(ranges[i++]);
-    for (const UnitSet& units : of_owner)
-      for (std::uint32_t unit = 0; units.any() && unit < chain_->size(); ++unit)
-        count[unit] += units.test(unit) ? 1 : 0;
-    return count;
+  std::uint32_t owner_of(const Node& node) const {
+    return owner_[static_cast<std::size_t>(&node - nodes_.data())];
+  }
+  // Distinct ones of each unit.
+  std::vector<std::uint32_t> owners_now() {
+    std::vector<ServedRange> served;
+    for (const Node* node : present()) served.push_back({node->serving, owner_of(*node)});
+    return count_owners(served, chain_->size());
   }
 
-  void count_owners() {
-    std::vector<UnitRange> serving;
-    for (const Node* node : present()) serving.push_back(node->serving);
-    const std::vector<std::uint32_t> owners = owners_of(serving);
+  void note_owners() {
+    const std::vector<std::uint32_t> owners = owners_now();
     const std::uint32_t least = *std::min_element(owners.begin(), owners.end());
     result_.least_owners = result_.rounds == 1 ? least : std::min(result_.least_owners, least);
     for (const std::uint32_t of_unit : owners) result_.short_share += of_unit < o_.plan.replicas ? 1 : 0;
@@ -410,7 +386,6 @@ class PlanWorld {
   Rng rng_;
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> owner_;  // of each home
-  std::uint32_t owners_ = 0;
   plan::MakeChain make_chain_;
   compute::ModelShape shape_;
   std::optional<plan::Chain> chain_;

@@ -4,6 +4,12 @@
 
 namespace neuroshard::sim {
 
+UnitSet set_of(plan::UnitRange range) {
+  UnitSet set;
+  for (std::uint32_t unit = range.first; unit < range.end; ++unit) set.set(unit);
+  return set;
+}
+
 std::uint32_t next_unit(const TransferNode& node, std::uint32_t size) {
   for (std::uint32_t unit = node.wanted.first; unit < node.wanted.end; ++unit)
     if (!node.has.test(unit)) return unit;

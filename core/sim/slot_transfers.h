@@ -12,6 +12,7 @@
 namespace neuroshard::sim {
 
 using UnitSet = std::bitset<plan::most_units>;
+UnitSet set_of(plan::UnitRange range);
 
 struct TransferNode {
   double up = 0, down = 0;  // bytes/s
