@@ -2,8 +2,8 @@
 // in two (3 | 2), one node loses its disk, and a sixth node joins. No two blocks have one height, no contribution
 // counts twice, all anchors are equal, and each kill costs at most one round.
 //
-// Each node has a network namespace of its own. A cut moves the ports of two nodes to another bridge, so that no
-// packet passes. Without root there are no namespaces: then a cut stops the two nodes (SIGSTOP), which shows less.
+// Each node has a network namespace of its own (bridged_homes.h), so that no packet passes a cut. Without root there
+// are no namespaces: then a cut stops the two nodes (SIGSTOP), which shows less.
 // The lost disk is that of a person who kept the wallet and the key of the node, and nothing else.
 //
 // NS_LONG=1 (tests/long.sh kills): 100 kills and two cuts that last until the three go on alone, instead of 3
@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "core/base/rng.h"
+#include "tests/support/bridged_homes.h"
 #include "tests/support/chain_ledger.h"
 #include "tests/support/net_lab.h"
 #include "tests/support/rounds_run.h"
@@ -31,11 +32,6 @@ const QString joiner = "f";
 const QStringList kept_files{"wallet.keystore", "node.key"};  // by a person whose disk is lost
 constexpr int patience_ms = 150'000;                          // a busy machine; a quiet one needs seconds
 
-// In its namespace.
-QString address_of(const QString& name) {
-  return QString("10.77.%1.2").arg(name[0].unicode() - 'a' + 1);
-}
-
 qint64 now_ms() {
   return QDateTime::currentMSecsSinceEpoch();
 }
@@ -48,21 +44,6 @@ struct Kill {
   bool alone = true;  // the disk is not lost, and no cut comes before the node has work in a round again
 };
 
-// Block `height` of a made-up export.
-QByteArray made_up_block(int height, const QByteArray& hash, const QByteArray& previous,
-                         const QByteArray& more = {}) {
-  return "{\"height\":" + QByteArray::number(height) + ",\"hash\":\"" + hash + "\",\"previous\":\"" +
-         previous + "\",\"time_ms\":" + QByteArray::number(1000 * height) + more + "}\n";
-}
-QByteArray made_up_close(int round, const QByteArray& contributions) {
-  return ",\"close\":{\"round\":" + QByteArray::number(round) + ",\"contributions\":[" + contributions + "]}";
-}
-QByteArray made_up_result(int round, const QByteArray& anchor) {
-  return ",\"result\":{\"round\":" + QByteArray::number(round) +
-         ",\"rows\":[{\"row\":0,\"carried\":" + (anchor.isEmpty() ? "true" : "false") + ",\"anchor\":\"" +
-         anchor + "\"}]}";
-}
-
 }  // namespace
 
 class TestRoundsKills : public QObject {
@@ -72,7 +53,6 @@ class TestRoundsKills : public QObject {
 
  private Q_SLOTS:
   void initTestCase();
-  void the_checks_notice_faults();
   void five_begin_together();
   void they_outlive_kills_cuts_and_a_lost_disk();
   void all_have_one_history();
@@ -84,7 +64,6 @@ class TestRoundsKills : public QObject {
 
   bool has_lab() const { return why_no_lab.isEmpty(); }
   // Empty results of these: all is well; else what went wrong.
-  QByteArray make_homes();
   void launch(const QString& name);
   QByteArray kill(const QString& name, bool alone);
   QByteArray lose_disk();
@@ -105,8 +84,6 @@ class TestRoundsKills : public QObject {
   int below(int bound) { return static_cast<int>(rng_->below(static_cast<std::uint64_t>(bound))); }
   // kill -9, after a look at the steps that it has done.
   void kill_counted(const QString& name);
-  QString port_of(const QString& name) const { return "p-" + name; }
-  bool move_ports(const QStringList& names, const QString& bridge) const;
   QStringList all() const { return joined_ ? founders + QStringList{joiner} : founders; }
 
   const bool full_ = qEnvironmentVariableIsSet("NS_LONG");
@@ -130,56 +107,14 @@ void TestRoundsKills::initTestCase() {
   rng_.emplace(seed_);
   qInfo("seed %llu (NS_SEED repeats it); %s", static_cast<unsigned long long>(seed_),
         has_lab() ? "cuts are those of a network" : qPrintable("cuts stop processes: " + why_no_lab));
-  QCOMPARE(make_homes(), QByteArray());
+  if (has_lab()) {
+    QCOMPARE(bridged_homes::make(founders + QStringList{joiner}), QByteArray());
+    run_.tracker_address = bridged_homes::host_address;
+  }
   QCOMPARE(run_.make("kills", QString::number(inner_steps),
                      {"--voters", "invited", "--block-time-s", "2", "--stall-after-s", "10",
                       "--admission-contributions", "2", "--sync", "plain"}),
            QByteArray());
-}
-
-// Each check is shown what it must notice, and a history without a fault.
-void TestRoundsKills::the_checks_notice_faults() {
-  const qint64 most = inner_steps * step_tokens;
-  const QByteArray one = "{\"member\":0,\"tokens\":" + QByteArray::number(most) + "}",
-                   more = "{\"member\":0,\"tokens\":" + QByteArray::number(most + step_tokens) + "}",
-                   other = "{\"member\":1,\"tokens\":9}";
-  const QByteArray begun = made_up_block(0, "g", "", ",\"genesis\":{}");
-  const QByteArray good = begun + made_up_block(1, "h1", "g", made_up_close(1, one + "," + other)) +
-                          made_up_block(2, "h2", "h1", made_up_result(1, "aa11")) +
-                          made_up_block(3, "h3", "h2", made_up_close(2, other)) +
-                          made_up_block(4, "h4", "h3", made_up_result(2, "")) +
-                          made_up_block(5, "h5", "h4", made_up_close(3, more)) +
-                          made_up_block(6, "h6", "h5", made_up_result(3, "bb22"));
-  const auto faults = [&](const QByteArray& blocks, const QString& anchor = "aa") {
-    ChainLedger ledger(most);
-    ledger.read_blocks("a", good);
-    ledger.read_blocks("b", blocks);
-    ledger.read_anchors("a", {{1, {"aa", 2, 2}}});
-    ledger.read_anchors("b", {{1, {anchor, 2, 2}}});
-    return ledger.faults().join("\n");
-  };
-  QCOMPARE(faults(good), QString());
-  QVERIFY(faults(made_up_block(3, "x3", "h2")).contains("height 3: a has block h3, b has block x3"));
-  QVERIFY(faults(made_up_block(7, "h7", "x6")).contains("height 7"));
-  QVERIFY(faults(made_up_block(7, "h7", "h6", made_up_close(4, one + "," + one))).contains("counts twice"));
-  QVERIFY(faults(made_up_block(7, "h7", "h6", made_up_close(3, other))).contains("round 3 is closed twice"));
-  QVERIFY(faults(made_up_block(7, "h7", "h6", made_up_result(3, "bb"))).contains("round 3 has two results"));
-  // A second round's tokens are right after a carried round (round 3), and nowhere else.
-  QVERIFY(faults(made_up_block(7, "h7", "h6", made_up_close(4, more))).contains("round 4: member 0"));
-  QVERIFY(faults(good, "ab").contains("round 1: b has the anchor ab, certified is aa11"));
-
-  ChainLedger ledger(most);
-  ledger.read_blocks("a", good);
-  const auto missing = [&](int number, qint64 at_ms, qint64 back_ms) {
-    const ChainLedger::Missing found = ledger.missing(number, at_ms, back_ms, 100'000);
-    return QList<int>{found.lost, found.absent, found.counts_again ? 1 : 0};
-  };
-  QCOMPARE(missing(0, 500, 600), (QList<int>{0, 0, 1}));
-  QCOMPARE(missing(0, 1500, 1600), (QList<int>{1, 0, 1}));  // round 2 is without it
-  QCOMPARE(missing(0, 1500, 3500), (QList<int>{0, 1, 1}));  // and closed while it was away
-  QCOMPARE(missing(1, 3500, 3600), (QList<int>{1, 0, 0}));  // never back
-  QCOMPARE(ledger.tokens_of({0}), 2 * most + step_tokens);
-  QCOMPARE(ledger.tokens_of({1}), qint64{9});  // not what was carried
 }
 
 void TestRoundsKills::five_begin_together() {
@@ -348,7 +283,7 @@ QByteArray TestRoundsKills::cut() {
   const int height = ledger_.newest_height(), round = ledger_.newest_round();
   QElapsedTimer time;
   time.start();
-  if (has_lab() && !move_ports(other, "br1")) return "the network can't be cut";
+  if (has_lab() && !bridged_homes::cut_off(other)) return "the network can't be cut";
   if (!has_lab())
     for (const QString& name : other) run_.node(name).hold();
   // One block may have had its votes on their way.
@@ -365,7 +300,7 @@ QByteArray TestRoundsKills::cut() {
   // Three of five certify nothing before they take the others for silent, which is after 30 s.
   if (trouble.isEmpty() && !full_ && time.elapsed() < 20'000 && !stands(one))
     trouble = "three of five have certified blocks at once";
-  if (has_lab() && !move_ports(other, "br0")) return "the network can't be mended";
+  if (has_lab() && !bridged_homes::take_back(other)) return "the network can't be mended";
   if (!has_lab())
     for (const QString& name : other) run_.node(name).go_on();
   if (!trouble.isEmpty()) return trouble;
@@ -387,33 +322,10 @@ QByteArray TestRoundsKills::join() {
 
 // ---- Support
 
-QByteArray TestRoundsKills::make_homes() {
-  if (!has_lab()) return {};
-  QString script =
-      "ip link add br0 type bridge; ip link set br0 up; ip addr add 10.77.0.1/16 dev br0\n"
-      "ip link add br1 type bridge; ip link set br1 up\n";
-  for (const QString& name : founders + QStringList{joiner})
-    script += QString(
-                  "ip netns add n-%1; ip -n n-%1 link set lo up\n"
-                  "ip link add %2 type veth peer name eth0 netns n-%1\n"
-                  "ip link set %2 master br0 up\n"
-                  "ip -n n-%1 addr add %3/16 dev eth0; ip -n n-%1 link set eth0 up\n")
-                  .arg(name, port_of(name), address_of(name));
-  run_.tracker_address = "10.77.0.1";
-  const ShellResult made = shell(script);
-  return made.exit_code == 0 ? QByteArray() : made.text + " ";
-}
-
-bool TestRoundsKills::move_ports(const QStringList& names, const QString& bridge) const {
-  QString script;
-  for (const QString& name : names) script += "ip link set " + port_of(name) + " master " + bridge + "\n";
-  return shell(script).exit_code == 0;
-}
-
 void TestRoundsKills::launch(const QString& name) {
   if (has_lab()) {
-    run_.address = address_of(name);
-    run_.name_space = "n-" + name;
+    run_.address = bridged_homes::address_of(name);
+    run_.name_space = bridged_homes::name_space_of(name);
   }
   run_.launch(name);
 }
