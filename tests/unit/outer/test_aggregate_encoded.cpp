@@ -8,9 +8,11 @@
 #include "core/outer/detail/codec_bodies.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/outer/codec_oracle.h"
+#include "tests/unit/outer/same_bits.h"
 
-using namespace neuroshard;         // NOLINT
-using namespace neuroshard::outer;  // NOLINT
+using namespace neuroshard;                  // NOLINT
+using namespace neuroshard::outer;           // NOLINT
+using namespace neuroshard::outer::samples;  // NOLINT
 
 namespace {
 
@@ -108,10 +110,6 @@ Outcome of_decoded(const AggregationOptions& options, const Round& round) {
   if (!report.ok()) qFatal("%s", report.error().describe().c_str());
   result.report = std::move(*report);
   return result;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 // Of those that counted.

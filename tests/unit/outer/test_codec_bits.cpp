@@ -7,9 +7,11 @@
 #include "core/outer/detail/codec_bodies.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/outer/codec_oracle.h"
+#include "tests/unit/outer/same_bits.h"
 
-using namespace neuroshard;
-using namespace neuroshard::outer;
+using namespace neuroshard;                  // NOLINT
+using namespace neuroshard::outer;           // NOLINT
+using namespace neuroshard::outer::samples;  // NOLINT
 
 namespace {
 
@@ -19,10 +21,6 @@ std::vector<const outer::detail::CodecKernels*> tables() {
   if (outer::detail::has_codec_kernels_avx2()) all.push_back(&outer::detail::codec_kernels_avx2);
 #endif
   return all;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), 4 * a.size()) == 0;
 }
 
 constexpr std::size_t sizes[] = {1, 7, 255, 257, 4095, 4096, 9001};
