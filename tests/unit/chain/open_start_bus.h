@@ -2,6 +2,7 @@
 // late joiners and deaths. Header only.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,6 +48,36 @@ struct Node {
     return start.take(from.id, GenesisProposal{block}, at(now), wall_at(now), output);
   }
 };
+
+// Nodes 0 to count - 1, the one with the lowest id first.
+inline std::vector<std::uint16_t> by_id(std::size_t count) {
+  std::vector<std::uint16_t> numbers;
+  for (std::uint16_t i = 0; i < count; ++i) numbers.push_back(i);
+  std::sort(numbers.begin(), numbers.end(),
+            [](std::uint16_t a, std::uint16_t b) { return party_of(a).id < party_of(b).id; });
+  return numbers;
+}
+
+// Of these nodes, made at this time.
+inline BlockPtr genesis_of(const std::vector<std::uint16_t>& numbers, Duration now = {}) {
+  std::vector<Party> parties;
+  for (const std::uint16_t number : numbers) parties.push_back(party_of(number));
+  return Chain(std::move(parties))
+      .genesis(first_ms + static_cast<std::uint64_t>(now / milliseconds(1)))
+      .block;
+}
+
+// The first of this kind that goes to all; null: none.
+template <class Item>
+const Item* find_item(const OpenStart::Output& output) {
+  for (const ChainItem& item : output.to_all)
+    if (const auto* found = std::get_if<Item>(&item)) return found;
+  return nullptr;
+}
+
+inline std::size_t founders_of(const CertifiedBlock& genesis) {
+  return genesis.block->body.genesis->founders.size();
+}
 
 // Nodes on virtual time. Messages have delays and get lost; a node that has a genesis gives it to those that
 // still begin, as the node around an OpenStart does.

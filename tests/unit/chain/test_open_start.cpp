@@ -4,40 +4,9 @@
 #include "tests/support/test_main.h"
 #include "tests/unit/chain/open_start_bus.h"
 
-using namespace neuroshard;
-using namespace neuroshard::chain;
-using namespace neuroshard::chain::small;
-
-namespace {
-
-std::vector<std::uint16_t> by_id(std::size_t count) {
-  std::vector<std::uint16_t> numbers;
-  for (std::uint16_t i = 0; i < count; ++i) numbers.push_back(i);
-  std::sort(numbers.begin(), numbers.end(),
-            [](std::uint16_t a, std::uint16_t b) { return party_of(a).id < party_of(b).id; });
-  return numbers;
-}
-
-BlockPtr genesis_of(const std::vector<std::uint16_t>& numbers, Duration now = {}) {
-  std::vector<Party> parties;
-  for (const std::uint16_t number : numbers) parties.push_back(party_of(number));
-  return Chain(std::move(parties))
-      .genesis(small::first_ms + static_cast<std::uint64_t>(now / milliseconds(1)))
-      .block;
-}
-
-template <class Item>
-const Item* find_item(const OpenStart::Output& output) {
-  for (const ChainItem& item : output.to_all)
-    if (const auto* found = std::get_if<Item>(&item)) return found;
-  return nullptr;
-}
-
-std::size_t founders_of(const CertifiedBlock& genesis) {
-  return genesis.block->body.genesis->founders.size();
-}
-
-}  // namespace
+using namespace neuroshard;                // NOLINT
+using namespace neuroshard::chain;         // NOLINT
+using namespace neuroshard::chain::small;  // NOLINT
 
 class TestOpenStart : public QObject {
   Q_OBJECT
@@ -52,15 +21,8 @@ class TestOpenStart : public QObject {
   void it_signs_one_at_a_time();
   void a_stranger_in_the_list_is_not_signed();
   void a_node_that_was_left_out_is_missed();
-  void proposals_that_no_chain_begins_with_are_refused();
-  void other_initial_weights_are_noticed();
-  void hellos_are_checked();
-  void signatures_are_checked();
   void only_named_founders_begin();
   void a_genesis_names_the_wallet_of_the_invitation();
-  void the_lowest_ids_tokenizer_is_the_networks();
-  void a_node_with_another_tokenizer_does_not_hold_up_the_start();
-  void nobody_signs_a_genesis_with_another_tokenizer();
 };
 
 void TestOpenStart::all_begin_with_one_genesis_data() {
@@ -249,130 +211,6 @@ void TestOpenStart::a_node_that_was_left_out_is_missed() {
   QCOMPARE(late.propose(party_of(order[0]), without, seconds(16), &output), Verdict::Taken);
 }
 
-void TestOpenStart::proposals_that_no_chain_begins_with_are_refused() {
-  const std::vector<std::uint16_t> order = by_id(3);
-  const Party proposer = party_of(order[0]);
-  Node node(order[1]);
-  OpenStart::Output output;
-  const BlockPtr block = genesis_of({order[0], order[1]});
-  QCOMPARE(node.propose(proposer, block, {}, &output), Verdict::Busy);  // has not begun itself
-  node.tick({});
-  QCOMPARE(node.hello(proposer, seconds(1)), Verdict::Taken);
-  const auto verdict = [&](const BlockPtr& proposed, const Party& from) {
-    return node.propose(from, proposed, seconds(16), &output);
-  };
-  const auto changed = [&](auto&& change) {
-    BlockHeader header = block->header;
-    BlockBody body = block->body;
-    change(header, body);
-    header.body = body_root(body, {});
-    return make_block(header, std::move(body), {}, small::network);
-  };
-  QCOMPARE(verdict(genesis_of({order[0]}), proposer), Verdict::Inadmissible);  // without this node
-  QCOMPARE(verdict(block, party_of(order[2])), Verdict::Inadmissible);         // by one that is not in it
-  QCOMPARE(
-      verdict(changed([](BlockHeader&, BlockBody& body) { body.genesis->anchors[0][0] ^= 1; }), proposer),
-      Verdict::Inadmissible);
-  QCOMPARE(verdict(changed([](BlockHeader&, BlockBody& body) { body.silent = {0}; }), proposer),
-           Verdict::Inadmissible);
-  QCOMPARE(verdict(changed([](BlockHeader& header, BlockBody&) { header.registry[0] ^= 1; }), proposer),
-           Verdict::Inadmissible);
-  QCOMPARE(verdict(changed([](BlockHeader& header, BlockBody&) { header.height = 1; }), proposer),
-           Verdict::Inadmissible);
-  QCOMPARE(verdict(changed([](BlockHeader&, BlockBody& body) {
-                     std::swap(body.genesis->founders[0], body.genesis->founders[1]);
-                   }),
-                   proposer),
-           Verdict::Inadmissible);
-  // A minute ahead of this node's clock.
-  QCOMPARE(verdict(genesis_of({order[0], order[1]}, seconds(77)), proposer), Verdict::Busy);
-  QVERIFY(output.to_all.empty() && !output.to_one);
-  QCOMPARE(verdict(block, proposer), Verdict::Taken);
-}
-
-// Two nodes with other weights never sign each other's genesis, so a person has to know.
-void TestOpenStart::other_initial_weights_are_noticed() {
-  const Party other = party_of(1);
-  ChainRules rules = rules_of();
-  SignatureChecks checks;
-  OpenStart begins(rules, {}, other.node, founder_of(other), {{Hash256{2}}, {}}, std::nullopt, checks);
-  Node node(0);
-  node.tick({});
-  begins.tick(at({}), wall_at({}), false);
-  QCOMPARE(begins.take(net::Caller{node.party.id, {}}, GenesisHello{founder_of(node.party)}, at({})),
-           Verdict::Taken);
-  const OpenStart::Output proposed = begins.tick(at(seconds(40)), wall_at(seconds(40)), false);
-  const auto* proposal = find_item<GenesisProposal>(proposed);
-  QVERIFY(proposal != nullptr);
-  OpenStart::Output output;
-  // Of a node that never said hello it means nothing.
-  node.propose(other, proposal->block, seconds(40), &output);
-  QVERIFY(!node.start.refused_anchors());
-  QCOMPARE(node.hello(other, seconds(40)), Verdict::Taken);
-  QCOMPARE(node.propose(other, proposal->block, seconds(40), &output), Verdict::Inadmissible);
-  QVERIFY(node.start.refused_anchors());
-}
-
-void TestOpenStart::hellos_are_checked() {
-  Node node(0);
-  const Party other = party_of(1);
-  const Statement good = founder_of(other);
-  const auto verdict = [&](const Statement& statement) {
-    return node.start.take(net::Caller{other.id, {}}, GenesisHello{statement}, at(seconds(1)));
-  };
-  QCOMPARE(verdict(good), Verdict::Busy);
-  node.tick({});
-  QCOMPARE(verdict(founder_of(party_of(2))), Verdict::Malformed);  // over another node's connection
-  QCOMPARE(verdict(small::statement_of(other, Away{}, {})), Verdict::Malformed);
-  QCOMPARE(verdict(small::statement_of(other, small::registration_of(other), {3, Hash256{1}})),
-           Verdict::Malformed);
-  Statement forged = good;
-  forged.signature[0] ^= 1;
-  QCOMPARE(verdict(forged), Verdict::BadSignature);
-  // Signed well, but a genesis that names it would not be valid: nobody may spoil it for all.
-  Register expired = small::registration_of(other);
-  expired.delegation = crypto::delegate(other.wallet, other.node.public_key(), small::network,
-                                        WallTime(milliseconds(small::first_ms - 1)), 1);
-  QCOMPARE(verdict(small::statement_of(other, expired, {})), Verdict::Inadmissible);
-  QCOMPARE(node.start.heard_nodes().size(), std::size_t{0});
-  QCOMPARE(verdict(good), Verdict::Taken);
-  QCOMPARE(verdict(good), Verdict::Known);
-  for (std::uint16_t i = 2; i < 64; ++i) QCOMPARE(node.hello(party_of(i), seconds(2)), Verdict::Taken);
-  QCOMPARE(node.hello(party_of(64), seconds(2)), Verdict::Limit);
-  QCOMPARE(node.start.heard_nodes().size(), std::size_t{63});
-}
-
-void TestOpenStart::signatures_are_checked() {
-  const std::vector<std::uint16_t> order = by_id(3);
-  Node node(order[0]);
-  node.tick({});
-  QCOMPARE(node.hello(party_of(order[1]), seconds(1)), Verdict::Taken);
-  const auto proposed = node.tick(seconds(15));
-  const auto* proposal = find_item<GenesisProposal>(proposed);
-  QVERIFY(proposal != nullptr);
-  OpenStart::Output output;
-  const auto signature_of = [&](std::uint16_t number, const Hash256& block) {
-    const Party party = party_of(number);
-    const Vote vote{VoteStep::Genesis, 0, {}, 0, block};
-    return GenesisSignature{block, party.node.public_key(),
-                            sign_vote(vote, 0, party.node, small::network).signature};
-  };
-  const net::NodeId from = party_of(order[1]).id;
-  const Hash256 hash = proposal->block->hash;
-  QCOMPARE(node.start.take(from, signature_of(order[1], Hash256{4}), &output), Verdict::Busy);
-  QCOMPARE(node.start.take(from, signature_of(order[2], hash), &output), Verdict::NotMember);
-  GenesisSignature forged = signature_of(order[1], hash);
-  forged.signature[0] ^= 1;
-  QCOMPARE(node.start.take(from, forged, &output), Verdict::BadSignature);
-  QVERIFY(!output.genesis);
-  QCOMPARE(node.start.take(from, signature_of(order[1], hash), &output), Verdict::Taken);
-  QVERIFY(output.genesis.has_value());
-  QVERIFY(History::begin({node.rules, node.checks, nullptr}, *output.genesis).ok());
-  output = {};
-  QCOMPARE(node.start.take(from, signature_of(order[1], hash), &output), Verdict::Known);
-  QVERIFY(!output.genesis);
-}
-
 void TestOpenStart::only_named_founders_begin() {
   const std::vector<crypto::PublicKey> founders{party_of(0).wallet.public_key(),
                                                 party_of(1).wallet.public_key()};
@@ -404,79 +242,6 @@ void TestOpenStart::a_genesis_names_the_wallet_of_the_invitation() {
   QCOMPARE(control.propose(party_of(1), without, seconds(16), &output), Verdict::Taken);
   QCOMPARE(invited.hello(party_of(0), seconds(16)), Verdict::Taken);
   QCOMPARE(invited.propose(party_of(1), genesis_of({0, 1, 2}), seconds(17), &output), Verdict::Taken);
-}
-
-// Each node comes with a tokenizer of its own: all of them end in one genesis, with that of the lowest id.
-void TestOpenStart::the_lowest_ids_tokenizer_is_the_networks() {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const std::string label = "seed " + std::to_string(seed);
-    StartBus::Options options;
-    options.nodes = 3;
-    options.seed = seed;
-    options.last_join = seconds(5);
-    options.take_over = seconds(5 + 2 * static_cast<int>(seed));
-    StartBus bus(options);
-    bus.run(minutes(4));
-    QVERIFY2(bus.completed().size() == 1, label.c_str());
-    const auto geneses = bus.geneses();
-    QCOMPARE(geneses.size(), std::size_t{3});
-    const GenesisSection& genesis = *geneses.front().block->body.genesis;
-    QCOMPARE(genesis.founders.size(), std::size_t{3});
-    std::uint16_t lowest = 0;
-    for (const std::uint16_t other : {1, 2})
-      if (party_of(other).id < party_of(lowest).id) lowest = other;
-    QVERIFY2(genesis.tokenizer == StartBus::tokenizer_of(lowest), label.c_str());
-  }
-}
-
-// A node whose tokenizer nobody can have holds nothing up for long.
-void TestOpenStart::a_node_with_another_tokenizer_does_not_hold_up_the_start() {
-  const std::vector<std::uint16_t> order = by_id(2);
-  Node high(order[1], {}, {}, StartBus::tokenizer_of(order[1]));
-  const Party low = party_of(order[0]);
-  std::optional<CertifiedBlock> genesis;
-  Duration wanted{}, begun{};
-  for (Duration now{}; now < minutes(10) && !genesis; now += seconds(1)) {
-    const OpenStart::Output output = high.tick(now);
-    if (output.genesis) {
-      genesis = output.genesis;
-      begun = now;
-    }
-    high.start.take(net::Caller{low.id, {}}, GenesisHello{founder_of(low), StartBus::tokenizer_of(order[0])},
-                    at(now));
-    if (high.start.wanted_tokenizer()) {
-      QCOMPARE(*high.start.wanted_tokenizer(), StartBus::tokenizer_of(order[0]));
-      wanted = now;
-    }
-  }
-  QVERIFY(wanted > seconds(7));
-  QVERIFY(genesis.has_value());
-  QVERIFY(begun > minutes(2) && begun < minutes(5));
-  QCOMPARE(genesis->block->body.genesis->founders.size(), std::size_t{1});
-}
-
-// The lowest id waits for the others to take over its tokenizer, and never signs another one's genesis.
-void TestOpenStart::nobody_signs_a_genesis_with_another_tokenizer() {
-  const std::vector<std::uint16_t> order = by_id(2);
-  Node low(order[0], {}, {}, StartBus::tokenizer_of(order[0]));
-  const Party high = party_of(order[1]);
-  low.tick({});
-  QCOMPARE(low.start.take(net::Caller{high.id, {}},
-                          GenesisHello{founder_of(high), StartBus::tokenizer_of(order[1])}, at(seconds(1))),
-           Verdict::Taken);
-  for (int second = 1; second < 45; ++second) {
-    const OpenStart::Output output = low.tick(seconds(second));
-    QVERIFY(!find_item<GenesisProposal>(output));
-  }
-  QVERIFY(!low.start.wanted_tokenizer());
-  OpenStart::Output output;
-  QCOMPARE(low.propose(high, genesis_of({0, 1}), seconds(46), &output), Verdict::Inadmissible);
-  QVERIFY(!low.start.refused_anchors());
-  // It says hello again, with the tokenizer of the lowest id.
-  QCOMPARE(low.start.take(net::Caller{high.id, {}},
-                          GenesisHello{founder_of(high), StartBus::tokenizer_of(order[0])}, at(seconds(46))),
-           Verdict::Taken);
-  QVERIFY(find_item<GenesisProposal>(low.tick(seconds(47))));
 }
 
 NS_TEST(TestOpenStart)
