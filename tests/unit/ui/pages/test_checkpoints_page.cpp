@@ -1,8 +1,5 @@
 // The page of checkpoints: what it shows, what it asks before, and which command reaches the core.
 #include <QAction>
-#include <QDir>
-#include <QFileDialog>
-#include <QFileInfo>
 #include <QListWidget>
 #include <QProgressBar>
 #include <QSpinBox>
@@ -10,41 +7,21 @@
 #include <QToolButton>
 
 #include "tests/support/test_main.h"
-#include "tests/unit/ui/pages/page_fixture.h"
+#include "tests/unit/ui/pages/checkpoints_fixture.h"
 #include "ui/pages/alert_action.h"
-#include "ui/pages/checkpoint_timeline.h"
-#include "ui/pages/checkpoints_page.h"
 #include "ui/pages/compare_dialog.h"
 #include "ui/pages/evaluation_card.h"
 #include "ui/pages/prune_dialog.h"
-#include "ui/widgets/banner.h"
 #include "ui/widgets/empty_state.h"
 #include "ui/widgets/plot_panel.h"
 
 using namespace neuroshard;      // NOLINT
 using namespace neuroshard::ui;  // NOLINT
 
-namespace {
-
-node::CheckpointEntry checkpoint(const std::string& name, std::uint64_t step,
-                                 const std::string& parent = {}) {
-  node::CheckpointEntry entry;
-  entry.name = name;
-  entry.step = step;
-  entry.at = WallTime(std::chrono::milliseconds(1'699'000'000'000 + static_cast<std::int64_t>(step) * 1000));
-  entry.bytes = 10u << 20;
-  entry.loss = 4.0;
-  entry.hash = "abcdef0123456789";
-  entry.parent = parent;
-  return entry;
-}
-
-}  // namespace
-
 class TestCheckpointsPage : public QObject {
   Q_OBJECT
  private Q_SLOTS:
-  void init();
+  void init() { fixture_ = std::make_unique<CheckpointsFixture>(); }
   void cleanup() { fixture_.reset(); }
   void without_checkpoints_it_says_what_will_come();
   void lists_all_with_the_newest_first();
@@ -59,51 +36,20 @@ class TestCheckpointsPage : public QObject {
   void nothing_but_the_newest_is_refused_in_words();
   void a_rule_shows_what_it_removes_before();
   void a_full_disk_leads_to_the_rule();
-  void exports_to_a_file_data();
-  void exports_to_a_file();
-  void imports_a_folder();
-  void exports_the_history_data();
-  void exports_the_history();
   void evaluations_of_one_text_are_a_chart();
   void a_refusal_of_the_core_is_shown();
-  void the_timeline_and_the_table_are_one();
-  void steps_begin_where_the_language_does();
   void a_change_in_the_core_keeps_the_selection();
   void actions_follow_the_selection();
 
  private:
-  QTableView* table() const { return fixture_->find<QTableView>("checkpoint_table"); }
-  void select(int row, bool add = false) const {
-    table()->selectionModel()->select(
-        table()->model()->index(row, 0),
-        (add ? QItemSelectionModel::Select : QItemSelectionModel::ClearAndSelect) |
-            QItemSelectionModel::Rows);
-  }
-  QString cell(int row, int column) const { return table()->model()->index(row, column).data().toString(); }
-  const BannerContent& outcome() const { return fixture_->find<Banner>("work_outcome")->content(); }
-  QString save_as(const QString& name);
-  void start(std::vector<node::CheckpointEntry> entries) {
-    fixture_->node->checkpoints = std::move(entries);
-    fixture_->show<CheckpointsPage>();
-    if (!fixture_->node->checkpoints.empty())
-      QTRY_COMPARE(table()->model()->rowCount(), static_cast<int>(fixture_->node->checkpoints.size()));
-  }
-  void start_three() {
-    start({checkpoint("c3", 300, "c2"), checkpoint("c2", 200, "c1"), checkpoint("c1", 100)});
-  }
-
-  std::unique_ptr<PageFixture> fixture_;
+  std::unique_ptr<CheckpointsFixture> fixture_;
 };
 
-void TestCheckpointsPage::init() {
-  fixture_ = std::make_unique<PageFixture>();
-}
-
 void TestCheckpointsPage::without_checkpoints_it_says_what_will_come() {
-  start({});
+  fixture_->start({});
   auto* empty = fixture_->page->findChild<EmptyState*>();
   QVERIFY(empty->isVisible());
-  QVERIFY(!table()->isVisible());
+  QVERIFY(!fixture_->table()->isVisible());
   // Without a model there is nothing to save either.
   QTest::mouseClick(empty->findChild<QPushButton*>(), Qt::LeftButton);
   QCOMPARE(fixture_->went_to, QString("training"));
@@ -114,20 +60,20 @@ void TestCheckpointsPage::without_checkpoints_it_says_what_will_come() {
 }
 
 void TestCheckpointsPage::lists_all_with_the_newest_first() {
-  start_three();
-  QVERIFY(table()->isVisible());
-  QCOMPARE(cell(0, 0), QStringLiteral("300 (newest)"));
-  QCOMPARE(cell(2, 0), QStringLiteral("100"));
+  fixture_->start_three();
+  QVERIFY(fixture_->table()->isVisible());
+  QCOMPARE(fixture_->cell(0, 0), QStringLiteral("300 (newest)"));
+  QCOMPARE(fixture_->cell(2, 0), QStringLiteral("100"));
   // Sorted by a click on a heading: by value, not by text.
-  table()->sortByColumn(0, Qt::AscendingOrder);
-  QCOMPARE(cell(0, 0), QStringLiteral("100"));
+  fixture_->table()->sortByColumn(0, Qt::AscendingOrder);
+  QCOMPARE(fixture_->cell(0, 0), QStringLiteral("100"));
 }
 
 void TestCheckpointsPage::restore_asks_and_says_what_happens() {
-  start_three();
+  fixture_->start_three();
   fixture_->publish([](node::Snapshot& s) { s.training.step = 345; });
   QTRY_COMPARE(fixture_->bridge.snapshot()->training.step, std::uint64_t{345});
-  select(1);
+  fixture_->select(1);
   fixture_->click("restore");
   QVERIFY(fixture_->question() != nullptr);
   QVERIFY(fixture_->question()->text().contains(QStringLiteral("200")));
@@ -138,11 +84,11 @@ void TestCheckpointsPage::restore_asks_and_says_what_happens() {
   QVERIFY(!fixture_->commanded("restore c2"));
   fixture_->agree();
   QTRY_VERIFY(fixture_->commanded("restore c2"));
-  QTRY_VERIFY(outcome().text.contains(QStringLiteral("200")));
+  QTRY_VERIFY(fixture_->outcome().text.contains(QStringLiteral("200")));
 }
 
 void TestCheckpointsPage::a_restore_can_be_taken_back() {
-  start_three();
+  fixture_->start_three();
   auto* banner = fixture_->find<Banner>("undo_banner");
   QVERIFY(!banner->isVisible());
   fixture_->publish([](node::Snapshot& s) { s.undo = {"c3", 345}; });
@@ -155,10 +101,10 @@ void TestCheckpointsPage::a_restore_can_be_taken_back() {
 }
 
 void TestCheckpointsPage::checks_several_one_after_the_other() {
-  start_three();
+  fixture_->start_three();
   fixture_->node->hold_commands();
-  select(0);
-  select(1, true);
+  fixture_->select(0);
+  fixture_->select(1, true);
   fixture_->click("verify");
   QTRY_VERIFY(fixture_->commanded("verify c3"));
   QVERIFY(!fixture_->commanded("verify c2"));  // the core does one at a time
@@ -169,20 +115,20 @@ void TestCheckpointsPage::checks_several_one_after_the_other() {
 }
 
 void TestCheckpointsPage::a_damaged_one_is_told_with_the_way_out() {
-  start_three();
+  fixture_->start_three();
   fixture_->node->verified = {{}, false, "weights-2: the hash differs", 0};
-  select(2);
+  fixture_->select(2);
   fixture_->click("verify");
-  QTRY_VERIFY(outcome().text.contains(QStringLiteral("weights-2")));
-  QVERIFY(outcome().text.contains(QStringLiteral("Restore another")));
-  QCOMPARE(outcome().tone, Tone::Danger);
-  QTRY_COMPARE(cell(2, 5), QStringLiteral("damaged"));
+  QTRY_VERIFY(fixture_->outcome().text.contains(QStringLiteral("weights-2")));
+  QVERIFY(fixture_->outcome().text.contains(QStringLiteral("Restore another")));
+  QCOMPARE(fixture_->outcome().tone, Tone::Danger);
+  QTRY_COMPARE(fixture_->cell(2, 5), QStringLiteral("damaged"));
 }
 
 void TestCheckpointsPage::work_shows_progress_and_can_be_cancelled() {
-  start_three();
+  fixture_->start_three();
   fixture_->node->hold_commands();
-  select(0);
+  fixture_->select(0);
   fixture_->click("verify");
   QTRY_VERIFY(fixture_->node->held("verify") != 0);
   fixture_->node->progress(fixture_->node->held("verify"), "reading c3", 30, 100);
@@ -190,20 +136,20 @@ void TestCheckpointsPage::work_shows_progress_and_can_be_cancelled() {
   QTRY_COMPARE(bar->value(), 300);
   QVERIFY(bar->isVisible());
   fixture_->click("work_cancel");
-  QTRY_VERIFY(outcome().title.contains(QStringLiteral("cancelled")));
+  QTRY_VERIFY(fixture_->outcome().title.contains(QStringLiteral("cancelled")));
   QVERIFY(!bar->isVisible());
 }
 
 void TestCheckpointsPage::two_are_compared() {
-  start_three();
+  fixture_->start_three();
   node::CheckpointComparison& comparison = fixture_->node->comparison;
   comparison.first = checkpoint("c1", 100);
   comparison.second = checkpoint("c3", 300);
   comparison.slots = {{"embed", 1, 0.1, 0.99}, {"layer 0", 2, 0.25, 0.9}};
   comparison.distance = 2.5;
   comparison.relative = 0.2;
-  select(0);
-  select(2, true);
+  fixture_->select(0);
+  fixture_->select(2, true);
   fixture_->click("compare");
   QTRY_VERIFY(fixture_->commanded("compare c1 c3"));  // the earlier one first
   QTRY_VERIFY(fixture_->page->findChild<CompareDialog*>() != nullptr);
@@ -215,8 +161,8 @@ void TestCheckpointsPage::two_are_compared() {
 }
 
 void TestCheckpointsPage::pins_and_unpins() {
-  start_three();
-  select(2);
+  fixture_->start_three();
+  fixture_->select(2);
   fixture_->click("pin");
   QTRY_VERIFY(fixture_->commanded("pin c1"));
   QTRY_COMPARE(fixture_->find<QPushButton>("pin")->text(), QStringLiteral("Unpin"));
@@ -227,8 +173,8 @@ void TestCheckpointsPage::pins_and_unpins() {
 void TestCheckpointsPage::deleting_asks_and_spares_the_newest_and_the_pinned() {
   auto pinned = checkpoint("c1", 100);
   pinned.pinned = true;
-  start({checkpoint("c3", 300), checkpoint("c2", 200), pinned});
-  table()->selectAll();
+  fixture_->start({checkpoint("c3", 300), checkpoint("c2", 200), pinned});
+  fixture_->table()->selectAll();
   fixture_->page->findChild<QAction*>(QStringLiteral("delete"))->trigger();
   QVERIFY(fixture_->question() != nullptr);
   const QString text = fixture_->question()->informativeText();
@@ -236,23 +182,23 @@ void TestCheckpointsPage::deleting_asks_and_spares_the_newest_and_the_pinned() {
   QVERIFY(text.contains(QStringLiteral("step 100 stays: it is pinned")));
   QVERIFY(text.contains(QStringLiteral("10.0\u00a0MiB")));
   fixture_->agree();
-  QTRY_COMPARE(table()->model()->rowCount(), 2);
+  QTRY_COMPARE(fixture_->table()->model()->rowCount(), 2);
   QVERIFY(fixture_->commanded("delete c2"));
   QVERIFY(!fixture_->commanded("delete c3"));
   QVERIFY(!fixture_->commanded("delete c1"));
 }
 
 void TestCheckpointsPage::nothing_but_the_newest_is_refused_in_words() {
-  start_three();
-  select(0);
-  table()->setFocus();
-  QTest::keyClick(table(), Qt::Key_Delete);
-  QTRY_VERIFY(outcome().text.contains(QStringLiteral("newest")));
+  fixture_->start_three();
+  fixture_->select(0);
+  fixture_->table()->setFocus();
+  QTest::keyClick(fixture_->table(), Qt::Key_Delete);
+  QTRY_VERIFY(fixture_->outcome().text.contains(QStringLiteral("newest")));
   QVERIFY(fixture_->question() == nullptr);
 }
 
 void TestCheckpointsPage::a_rule_shows_what_it_removes_before() {
-  start_three();
+  fixture_->start_three();
   fixture_->node->prune = {{"c1", "c2"}, 20u << 20, 1};
   fixture_->page->findChild<QAction*>(QStringLiteral("prune"))->trigger();
   auto* dialog = fixture_->page->findChild<PruneDialog*>();
@@ -272,92 +218,12 @@ void TestCheckpointsPage::a_rule_shows_what_it_removes_before() {
 
 // The alert of a full disk offers one click, not a page to search.
 void TestCheckpointsPage::a_full_disk_leads_to_the_rule() {
-  start_three();
+  fixture_->start_three();
   const AlertAction action = alert_action(QStringLiteral("disk_low"));
   QCOMPARE(action.page, QStringLiteral("checkpoints"));
   fixture_->page->open_detail(action.detail);
   const auto* dialog = fixture_->page->findChild<PruneDialog*>();
   QVERIFY(dialog != nullptr && dialog->isVisible());
-}
-
-void TestCheckpointsPage::exports_to_a_file_data() {
-  QTest::addColumn<QString>("action");
-  QTest::addColumn<QString>("name");
-  QTest::addColumn<QString>("format");
-  QTest::newRow("weights") << "export_weights"
-                           << "out.safetensors"
-                           << "safetensors";
-  QTest::newRow("gguf") << "export_gguf"
-                        << "out.gguf"
-                        << "gguf";
-  QTest::newRow("8 bits") << "export_gguf_small"
-                          << "out.gguf"
-                          << "gguf:q8_0";
-  QTest::newRow("hugging face") << "export_hugging_face"
-                                << "out"
-                                << "huggingface";
-  QTest::newRow("all") << "export_checkpoint"
-                       << "out"
-                       << "checkpoint";
-}
-
-void TestCheckpointsPage::exports_to_a_file() {
-  QFETCH(const QString, action);
-  QFETCH(const QString, name);
-  QFETCH(const QString, format);
-  start_three();
-  select(1);
-  fixture_->page->findChild<QAction*>(action)->trigger();
-  const QString path = save_as(name);
-  QVERIFY(!path.isEmpty());
-  QTRY_VERIFY(fixture_->commanded("export c2 " + format.toStdString() + " " + path.toStdString()));
-  QTRY_VERIFY(outcome().text.contains(path));
-}
-
-// Takes this name in the dialog that an export has opened. The path; empty: there is none, or it adds another suffix.
-QString TestCheckpointsPage::save_as(const QString& name) {
-  auto* dialog = fixture_->page->findChild<QFileDialog*>(QStringLiteral("export_dialog"));
-  if (dialog == nullptr || dialog->defaultSuffix() != QFileInfo(name).suffix()) return {};
-  const QString path = fixture_->folder.filePath(name);
-  dialog->selectFile(path);
-  QMetaObject::invokeMethod(dialog, "accept");
-  return path;
-}
-
-void TestCheckpointsPage::imports_a_folder() {
-  start_three();
-  fixture_->page->findChild<QAction*>(QStringLiteral("import"))->trigger();
-  auto* dialog = fixture_->page->findChild<QFileDialog*>(QStringLiteral("import_dialog"));
-  QVERIFY(dialog != nullptr);
-  QCOMPARE(dialog->fileMode(), QFileDialog::Directory);
-  const QString path = fixture_->folder.filePath(QStringLiteral("from a friend"));
-  QVERIFY(QDir().mkpath(path));
-  dialog->selectFile(path);
-  QMetaObject::invokeMethod(dialog, "accept");
-  QTRY_VERIFY(fixture_->commanded("import " + path.toStdString()));
-  QTRY_VERIFY(fixture_->find<Banner>("work_outcome")->isVisible());
-}
-
-void TestCheckpointsPage::exports_the_history_data() {
-  QTest::addColumn<QString>("format");
-  QTest::addColumn<QString>("name");
-  QTest::newRow("table") << "csv"
-                         << "h.csv";
-  QTest::newRow("lines") << "jsonl"
-                         << "h.jsonl";
-  QTest::newRow("events") << "tensorboard"
-                          << "runs";
-}
-
-void TestCheckpointsPage::exports_the_history() {
-  QFETCH(const QString, format);
-  QFETCH(const QString, name);
-  start_three();
-  fixture_->page->findChild<QAction*>(QStringLiteral("export_history_") + format)->trigger();
-  const QString path = save_as(name);
-  QVERIFY(!path.isEmpty());
-  QTRY_VERIFY(fixture_->commanded("export history " + format.toStdString() + " " + path.toStdString()));
-  QTRY_VERIFY(outcome().text.contains(path));
 }
 
 void TestCheckpointsPage::evaluations_of_one_text_are_a_chart() {
@@ -372,7 +238,7 @@ void TestCheckpointsPage::evaluations_of_one_text_are_a_chart() {
     entry.cloze_choices = 4;
     return entry;
   };
-  start_three();
+  fixture_->start_three();
   auto* card = fixture_->page->findChild<EvaluationCard*>();
   QVERIFY(card->isHidden());
   // Newest first: another text, and an earlier result of the same step, are left out.
@@ -390,78 +256,34 @@ void TestCheckpointsPage::evaluations_of_one_text_are_a_chart() {
 }
 
 void TestCheckpointsPage::a_refusal_of_the_core_is_shown() {
-  start_three();
+  fixture_->start_three();
   fixture_->node->refuse(make_error(ErrorCode::Busy, "a restore is under way; wait for it"));
   fixture_->click("save");
-  QTRY_VERIFY(outcome().text.contains(QStringLiteral("wait for it")));
-  QCOMPARE(outcome().tone, Tone::Danger);
-}
-
-void TestCheckpointsPage::the_timeline_and_the_table_are_one() {
-  start_three();
-  auto* timeline = fixture_->page->findChild<CheckpointTimeline*>();
-  QTest::mouseClick(timeline, Qt::LeftButton, {}, timeline->position_of(QStringLiteral("c2")).toPoint());
-  QCOMPARE(table()->selectionModel()->selectedRows().size(), 1);
-  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 1);
-  timeline->setFocus();
-  QTest::keyClick(timeline, Qt::Key_Right);
-  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 0);
-  QTest::keyClick(timeline, Qt::Key_Home);
-  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 2);
-  QVERIFY(timeline->accessibleDescription().contains(QStringLiteral("Step 100")));
-  QTest::keyClick(timeline, Qt::Key_Return);
-  QVERIFY(fixture_->question() != nullptr);  // as Restore
-}
-
-// From right to left the first step stands at the right, and keys go where they point.
-void TestCheckpointsPage::steps_begin_where_the_language_does() {
-  start_three();
-  auto* timeline = fixture_->page->findChild<CheckpointTimeline*>();
-  const auto x = [&](const char* name) { return timeline->position_of(QString::fromLatin1(name)).x(); };
-  const double first = x("c1"), second = x("c2"), last = x("c3");
-  QVERIFY(first < second && second < last);
-  timeline->setLayoutDirection(Qt::RightToLeft);
-  QCOMPARE(x("c1"), timeline->width() - first);
-  QCOMPARE(x("c2"), timeline->width() - second);
-  QCOMPARE(x("c3"), timeline->width() - last);
-  // The line to the newest mark is drawn there too, and nothing beyond the first.
-  const QImage image = timeline->grab().toImage();
-  const auto ground = image.pixelColor(1, 1);
-  const int y = static_cast<int>(timeline->position_of(QStringLiteral("c2")).y());
-  const auto drawn = [&](double at) { return image.pixelColor(static_cast<int>(at), y) != ground; };
-  QVERIFY(drawn((x("c1") + x("c2")) / 2) && drawn((x("c2") + x("c3")) / 2));
-  QVERIFY(!drawn(x("c1") + 14));
-  QTest::mouseClick(timeline, Qt::LeftButton, {}, timeline->position_of(QStringLiteral("c2")).toPoint());
-  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 1);
-  timeline->setFocus();
-  QTest::keyClick(timeline, Qt::Key_Left);
-  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 0);
-  QTest::keyClick(timeline, Qt::Key_Right);
-  QTest::keyClick(timeline, Qt::Key_Right);
-  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 2);
+  QTRY_VERIFY(fixture_->outcome().text.contains(QStringLiteral("wait for it")));
+  QCOMPARE(fixture_->outcome().tone, Tone::Danger);
 }
 
 void TestCheckpointsPage::a_change_in_the_core_keeps_the_selection() {
-  start_three();
-  select(1);
+  fixture_->start_three();
+  fixture_->select(1);
   auto& entries = fixture_->node->checkpoints;
   entries.insert(entries.begin(), checkpoint("c4", 400, "c3"));
   fixture_->node->emit(node::CheckpointWritten{"c4"});
-  QTRY_COMPARE(table()->model()->rowCount(), 4);
-  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 2);
-  QCOMPARE(cell(2, 0), QStringLiteral("200"));
+  QTRY_COMPARE(fixture_->table()->model()->rowCount(), 4);
+  QCOMPARE(fixture_->table()->selectionModel()->selectedRows().front().row(), 2);
+  QCOMPARE(fixture_->cell(2, 0), QStringLiteral("200"));
 }
 
 void TestCheckpointsPage::actions_follow_the_selection() {
-  start_three();
+  fixture_->start_three();
   const auto enabled = [this](const char* name) { return fixture_->find<QPushButton>(name)->isEnabled(); };
-  table()->clearSelection();
+  fixture_->table()->clearSelection();
   QVERIFY(!enabled("restore") && !enabled("verify") && !enabled("compare") && !enabled("pin"));
-  select(0);
+  fixture_->select(0);
   QVERIFY(enabled("restore") && enabled("verify") && !enabled("compare"));
-  select(1, true);
+  fixture_->select(1, true);
   QVERIFY(!enabled("restore") && enabled("compare"));
-  select(2, true);
+  fixture_->select(2, true);
   QVERIFY(!enabled("compare") && enabled("verify"));
 }
 
