@@ -58,6 +58,35 @@ inline std::unique_ptr<sim::LocalModel> lab_model(std::size_t node, std::uint64_
   return std::make_unique<sim::SoftModel>(lab_task(), node, outer::SoftLearnerOptions{}, lives * 100'000);
 }
 
+// How far the network is, and how each node is.
+inline std::string text_of(const sim::ChainWorld& world) {
+  const sim::ChainWorldSeen& seen = world.seen();
+  std::string all =
+      fmt::format("{} blocks, {} rounds, {} conflicts, {} twice, {} carried, agreement {}", seen.blocks,
+                  seen.rounds, seen.conflicts, seen.twice, seen.rows_carried, world.agreement_rate());
+  for (std::size_t i = 0; i < world.size(); ++i) {
+    if (!world.running(i)) {
+      all += fmt::format("\n  node {} off", i);
+      continue;
+    }
+    auto& lab = const_cast<sim::ChainWorld&>(world);
+    const chain::ChainView c = lab.chain(i).view();
+    const rounds::TrainingView t = lab.training(i).view();
+    all += fmt::format(
+        "\n  node {}: {} height {} round {} view {} members {} voters {} committee {} due {} stalled {} "
+        "active {} "
+        "heard {} | holds {} contributed {} closing {} contributions {} complete {} vectors {} counted {} "
+        "left "
+        "out {} evidence {}",
+        i, chain::to_string(c.state), c.height, c.round, c.view, c.members, c.voters, c.committee,
+        c.block_due, c.stalled, c.active_units, c.heard_units, t.holds, t.contributed, t.closing,
+        t.contributions, t.complete, t.vectors, t.counted, t.left_out, t.evidence);
+    for (const auto& [verdict, count] : t.refused)
+      all += fmt::format(" {}:{}", chain::to_string(verdict), count);
+  }
+  return all;
+}
+
 class ChainLab {
  public:
   // The changes that a node makes to its posts; null for an honest one.
@@ -76,31 +105,7 @@ class ChainLab {
   void run_for(Duration time) { world.world().run_for(time); }
   // A failure says which seed repeats it.
   std::string text(const char* what) const {
-    const sim::ChainWorldSeen& seen = world.seen();
-    std::string all = fmt::format(
-        "seed {}: {}; {} blocks, {} rounds, {} conflicts, {} twice, {} carried, agreement {}", seed_, what,
-        seen.blocks, seen.rounds, seen.conflicts, seen.twice, seen.rows_carried, world.agreement_rate());
-    for (std::size_t i = 0; i < world.size(); ++i) {
-      if (!world.running(i)) {
-        all += fmt::format("\n  node {} off", i);
-        continue;
-      }
-      auto& lab = const_cast<sim::ChainWorld&>(world);
-      const chain::ChainView c = lab.chain(i).view();
-      const rounds::TrainingView t = lab.training(i).view();
-      all += fmt::format(
-          "\n  node {}: {} height {} round {} view {} members {} voters {} committee {} due {} stalled {} "
-          "active {} "
-          "heard {} | holds {} contributed {} closing {} contributions {} complete {} vectors {} counted {} "
-          "left "
-          "out {} evidence {}",
-          i, chain::to_string(c.state), c.height, c.round, c.view, c.members, c.voters, c.committee,
-          c.block_due, c.stalled, c.active_units, c.heard_units, t.holds, t.contributed, t.closing,
-          t.contributions, t.complete, t.vectors, t.counted, t.left_out, t.evidence);
-      for (const auto& [verdict, count] : t.refused)
-        all += fmt::format(" {}:{}", chain::to_string(verdict), count);
-    }
-    return all;
+    return fmt::format("seed {}: {}; {}", seed_, what, text_of(world));
   }
 
   sim::ChainWorld world;
