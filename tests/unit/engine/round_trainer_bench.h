@@ -60,6 +60,7 @@ struct TrainerBench {
   testing::ManualExecutor executor;
   CountingModel model;
   RoundTrainerOptions options;
+  std::shared_ptr<Spool> spool = std::make_shared<MemorySpool>();
   std::unique_ptr<RoundTrainer> trainer;
   std::vector<RoundFacts> facts;
   int progressed = 0;
@@ -73,7 +74,7 @@ struct TrainerBench {
     make();
   }
   void make() {
-    trainer = std::make_unique<RoundTrainer>(options, std::make_shared<MemorySpool>(), clock, logger);
+    trainer = std::make_unique<RoundTrainer>(options, spool, clock, logger);
     trainer->listen(
         {&executor, [this](const RoundFacts& f) { facts.push_back(f); }, [this] { ++progressed; }});
   }

@@ -9,6 +9,22 @@ using namespace neuroshard;                          // NOLINT
 using namespace neuroshard::engine;                  // NOLINT
 using namespace neuroshard::engine::testing_rounds;  // NOLINT
 
+namespace {
+
+class CountingSpool final : public Spool {
+ public:
+  Expected<std::unique_ptr<SpoolItem>> create(std::uint64_t bytes) override {
+    ++created;
+    return memory_.create(bytes);
+  }
+  int created = 0;
+
+ private:
+  MemorySpool memory_;
+};
+
+}  // namespace
+
 class TestRoundCarry : public QObject {
   Q_OBJECT
  private Q_SLOTS:
@@ -43,6 +59,33 @@ class TestRoundCarry : public QObject {
     b.train();
     QVERIFY((b.delta(2) == Weights{9, 9, 9, 9}));
     QCOMPARE(b.boundaries[2]->work.steps, 9u);
+  }
+
+  // The model has them until its next step.
+  void a_rest_needs_no_copy_of_the_weights() {
+    TrainerBench b;
+    const auto spool = std::make_shared<CountingSpool>();
+    b.spool = spool;
+    b.make();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.train();
+    spool->created = 0;
+    b.ask();
+    b.train();
+    QCOMPARE(spool->created, 1);  // the payload
+    b.trainer->learner().go_on();
+    QCOMPARE(b.train(2), 2);
+    QCOMPARE(spool->created, 2);
+    // Without a step between, nothing is carried.
+    b.trainer->learner().start({2, anchor_of({7, 7, 7, 7}), Carry::Nothing, true});
+    b.train();
+    b.ask();
+    b.train();
+    b.trainer->learner().start({3, anchor_of({5, 5, 5, 5}), Carry::SinceBoundary, true});
+    b.turn();
+    QVERIFY((b.model.weights == Weights{5, 5, 5, 5}));
+    QCOMPARE(spool->created, 3);
   }
 
   // Rounds that overlap: it trains on while the others agree, and the anchor takes what came since along.
