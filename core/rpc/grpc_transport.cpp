@@ -182,8 +182,8 @@ class Transport final : public GrpcTransport {
     acceptor_->HandleNewConnection(&connection);
   }
 
-  // On the listener's thread, at each of its ticks: a flood fills memory within a second. So they are frequent while bytes arrive,
-  // and rare in an idle network, where each one costs more than everything else that the node does.
+  // On the listener's thread, at each of its ticks: a flood fills memory within a second. So they are frequent while bytes arrive.
+  // In an idle network frequent ones take a quarter of the node's processor time.
   void review() {
     const MonotonicTime now = shared_->now();
     const auto& is_short = shared_->options.memory_is_short;

@@ -47,11 +47,11 @@ class ConnectionWatch {
     platform::Endpoint remote;
     net::Refusal reason;
   };
-  // Those that are to end. open: all that are. Nothing needs another look soon if quiet() then.
+  // Those that are to end. open: all that are.
   std::vector<End> review(const std::vector<platform::OpenConnection>& open, MonotonicTime now,
                           bool memory_is_short);
-  // At the last review(), nobody's first call was outstanding, and since the one before no connection had received more than
-  // calls of an idle network have.
+  // As of the last review(): every connection has had a call answered, none has received more since the review before than
+  // heartbeats and votes are, and memory is not short. The next review may be later then.
   bool quiet() const { return quiet_; }
   // One has ended, by whichever side.
   void ended(const platform::OpenConnection& connection, MonotonicTime now);
