@@ -149,12 +149,18 @@ std::uint32_t OwnPart::steps_to_make() const {
 }
 
 bool OwnPart::has_trained() const {
+  return share_trained() >= 1;
+}
+
+double OwnPart::share_trained() const {
+  double least = 1;
   for (const std::uint32_t row : rows()) {
     const RoundLearner& learner = *services_.learners[row];
-    const bool enough = learner.progress().steps >= steps_to_make() + learner.extra_steps();
-    if (!enough && !learner.ends_early()) return false;
+    if (learner.ends_early()) continue;
+    const double steps = steps_to_make() + learner.extra_steps();
+    least = std::min(least, learner.progress().steps / steps);
   }
-  return true;
+  return least;
 }
 
 bool OwnPart::has_enough_to_contribute() const {

@@ -67,6 +67,7 @@ class OwnPart {
 
   bool has_trained() const;               // all steps of the round
   bool has_enough_to_contribute() const;  // of a row, the fewest that count
+  double share_trained() const;           // steps made by steps of the round, of the row with the fewest
   bool has_contributed() const { return made_.has_value(); }
   bool holds(std::uint32_t row) const { return services_.rows.has(row); }
   // Of the round in progress, ascending.

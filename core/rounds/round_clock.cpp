@@ -8,6 +8,14 @@ namespace {
 
 constexpr std::size_t rounds_measured = 3;
 
+// Of the last rounds; nothing: fewer are known.
+std::optional<Duration> usual(const std::deque<Duration>& durations) {
+  if (durations.size() < rounds_measured) return std::nullopt;
+  std::vector<Duration> sorted(durations.begin(), durations.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[rounds_measured / 2];
+}
+
 }  // namespace
 
 void RoundClock::open(MonotonicTime now, bool carried_before, const std::deque<Duration>& by_blocks) {
@@ -51,12 +59,18 @@ bool RoundClock::row_is_late(MonotonicTime now, bool moves) const {
   return waited >= (moves ? std::max(rules_.most_row_patience, deadline()) : row_patience());
 }
 
+// A usual round may end with a grace. Another one is for making the contribution and sending it.
+bool RoundClock::closes_before_all_steps(MonotonicTime now, double share) const {
+  const auto length = usual(by_blocks_);
+  if (!length) return false;
+  const Duration passed = now - opened_;
+  if (passed < std::max(*length / 2, *length - 2 * grace())) return false;
+  return share * to_seconds(*length) < to_seconds(passed);
+}
+
 Duration RoundClock::deadline() const {
-  const std::deque<Duration>& known = durations_.size() < rounds_measured ? by_blocks_ : durations_;
-  if (known.size() < rounds_measured) return rules_.first_deadline;
-  std::vector<Duration> sorted(known.begin(), known.end());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted[1] * 5 / 4;
+  const auto length = usual(durations_.size() < rounds_measured ? by_blocks_ : durations_);
+  return length ? *length * 5 / 4 : rules_.first_deadline;
 }
 
 Duration RoundClock::grace() const {

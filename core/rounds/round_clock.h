@@ -52,6 +52,9 @@ class RoundClock {
   // Call when something changed and at every tick.
   void look(MonotonicTime now, const RoundCounts& counts);
   bool is_closing() const { return closing_at_.has_value(); }
+  // By the times in blocks this round is about to close, and a member that has made this share of its steps (0 to 1)
+  // will not have made all by then. For members outside the committee: they see no contribution before their own.
+  bool closes_before_all_steps(MonotonicTime now, double share) const;
   bool wants_vector(MonotonicTime now, const RoundCounts& counts) const;
   // The close block is there.
   void closed(MonotonicTime now);

@@ -41,6 +41,8 @@ class TestChainReturns : public QObject {
   void a_slow_node_holds_nobody_up();
   void half_of_the_nodes_may_be_slow();
   void one_of_two_has_no_step_yet_when_the_other_contributes();
+  void a_slow_candidate_contributes_data();
+  void a_slow_candidate_contributes();
   void overlapped_rounds_hardly_wait();
   void a_restart_in_mid_round_hardly_delays_data();
   void a_restart_in_mid_round_hardly_delays();
@@ -141,6 +143,34 @@ void TestChainReturns::one_of_two_has_no_step_yet_when_the_other_contributes() {
   QVERIFY2(took, lab.text("ten rounds").c_str());
   QVERIFY2(*took < 1.5 * to_seconds(step), "a round");
   QVERIFY2(lab.world.training(1).view().counted >= 9, lab.text("one step counts").c_str());
+}
+
+void TestChainReturns::a_slow_candidate_contributes_data() {
+  QTest::addColumn<int>("voters");
+  QTest::addColumn<int>("fragments");
+  QTest::addColumn<int>("slower");
+  QTest::newRow("four voters") << 4 << 1 << 4;
+  QTest::newRow("hardly slower") << 4 << 1 << 1;
+  QTest::newRow("two fragments") << 4 << 2 << 4;
+  QTest::newRow("a large committee") << 18 << 1 << 4;
+}
+
+// It takes so many times as long for a step. It sees no contribution before its own, and knows from the blocks how long
+// rounds take.
+void TestChainReturns::a_slow_candidate_contributes() {
+  QFETCH(int, voters);
+  QFETCH(int, fragments);
+  QFETCH(int, slower);
+  const auto candidate = static_cast<std::size_t>(voters);
+  auto options = lab_options(1, candidate + 1);
+  options.founders = candidate;
+  options.fragments = static_cast<std::uint32_t>(fragments);
+  options.chain.rules.admission_contributions = 1000;  // it never votes
+  ChainLab lab(options, false);
+  lab.world.set_step_time(candidate, (10 * slower + 1) * lab_round / 10 / test::lab_inner_steps);
+  lab.world.start_all();
+  QVERIFY2(lab.world.run_to_round(15, 40 * lab_round), lab.text("fifteen rounds").c_str());
+  QVERIFY2(lab.world.training(candidate).view().counted >= 10, lab.text("its steps count").c_str());
 }
 
 // The same rounds, training on while they are agreed on and not.

@@ -81,6 +81,7 @@ class TestOwnPart : public QObject {
     QVERIFY(b.own.has_trained() && b.own.has_enough_to_contribute());
     b.learner.steps = 99;
     QVERIFY(!b.own.has_trained() && b.own.has_enough_to_contribute());
+    QCOMPARE(b.own.share_trained(), 0.99);
     b.learner.steps = 4;
     QVERIFY(!b.own.has_enough_to_contribute());
   }

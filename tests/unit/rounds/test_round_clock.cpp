@@ -152,6 +152,36 @@ class TestRoundClock : public QObject {
     QVERIFY(half_contributed(four));
     QVERIFY(!half_contributed({}));
   }
+
+  void outside_the_committee_the_time_tells_the_end_data() {
+    QTest::addColumn<int>("length");  // of the last rounds
+    QTest::addColumn<int>("end");     // two graces before it; half of it at the earliest
+    QTest::newRow("long") << 400 << 380;
+    QTest::newRow("of a minute") << 60 << 45;
+    QTest::newRow("short") << 8 << 4;
+  }
+
+  void outside_the_committee_the_time_tells_the_end() {
+    QFETCH(int, length);
+    QFETCH(int, end);
+    Bench b;
+    const Duration usual = seconds(length);
+    b.clock.open(b.now, false, {usual, usual, 3 * usual});
+    b.pass(seconds(end) - std::chrono::milliseconds(1));
+    QVERIFY(!b.clock.closes_before_all_steps(b.now, 0.25));
+    b.pass(std::chrono::milliseconds(1));
+    QVERIFY(b.clock.closes_before_all_steps(b.now, 0.25));
+    const double pace = double(end) / length;  // of a member that has all steps at the usual end
+    QVERIFY(!b.clock.closes_before_all_steps(b.now, pace + 0.001));
+    QVERIFY(b.clock.closes_before_all_steps(b.now, pace - 0.001));
+  }
+
+  void of_two_rounds_nobody_tells_the_end() {
+    Bench b;
+    b.clock.open(b.now, false, {seconds(8), seconds(8)});
+    b.pass(minutes(29));
+    QVERIFY(!b.clock.closes_before_all_steps(b.now, 0.25));
+  }
 };
 
 NS_TEST(TestRoundClock)
