@@ -191,6 +191,11 @@ compute::TokenScores TextWriter::PromptScores::view() {
   return {targets.data(), logprobs.data(), top, vocabulary, top_tokens.data(), top_logprobs.data()};
 }
 
+std::optional<pipeline::TextScores> TextWriter::asked_scores(std::uint32_t vocabulary) const {
+  if (!scores_prompt() || scored_ >= result_.prompt_tokens) return std::nullopt;
+  return pipeline::TextScores{*options_.logprobs, vocabulary};
+}
+
 TextWriter::PromptScores TextWriter::wanted_scores(std::size_t first, std::size_t count,
                                                    std::uint32_t vocabulary) const {
   PromptScores scores;

@@ -17,6 +17,7 @@
 #include "core/base/rng.h"
 #include "core/compute/sampling.h"
 #include "core/engine/training_session.h"
+#include "core/pipeline/text_scores.h"
 
 namespace neuroshard::engine {
 
@@ -94,6 +95,8 @@ class TextWriter {
     std::vector<double> top_logprobs;
     compute::TokenScores view();
   };
+  // That the model is asked for while it reads the prompt; nothing: none.
+  std::optional<pipeline::TextScores> asked_scores(std::uint32_t vocabulary) const;
   // Room for the scores that the positions [first, first + count) of the prompt give and that are not echoed yet.
   PromptScores wanted_scores(std::size_t first, std::size_t count, std::uint32_t vocabulary) const;
   void echo_scores(const PromptScores& scores, const data::Tokenizer& tokenizer);

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -18,6 +19,8 @@
 #include "core/base/executor.h"
 #include "core/engine/job_queue.h"
 #include "core/engine/text_model.h"
+#include "core/pipeline/driver.h"
+#include "core/pipeline/text_driver.h"
 
 namespace neuroshard::engine {
 
@@ -25,16 +28,30 @@ class PipelineTexts final : public TextModel {
  public:
   // ---- The pipeline's executor.
   // Once, there. Cancelled: the session ended with its round.
-  using Answer = std::function<void(Expected<std::vector<float>> logits)>;
+  using Answer = std::function<void(Expected<pipeline::TextDriver::Answer>)>;
+  // Of sequences by themselves, all with the weights of one round.
+  struct Losses {
+    std::uint32_t length = 0;                            // tokens of a sequence
+    std::vector<pipeline::MicroBatchText> pieces;        // the first one has the most sequences
+    std::function<void(Expected<pipeline::Sums>)> done;  // as an Answer
+  };
   struct Listener {
     Executor* executor = nullptr;  // runs all callbacks, in order
-    std::function<void(std::uint64_t session, std::uint32_t positions)> open;
-    // answer null: no logits are wanted.
-    std::function<void(std::uint64_t session, std::vector<std::int32_t> tokens, Answer answer)> extend;
+    std::function<void(std::uint64_t session, std::uint32_t positions, const Scores& scores)> open;
+    // targets: of the tokens, in a session with scores. answer null: no result is wanted.
+    struct Piece {
+      std::vector<std::int32_t> tokens, targets;
+    };
+    std::function<void(std::uint64_t session, const Piece& piece, Answer answer)> extend;
     std::function<void(std::uint64_t session)> close;
+    std::function<void(Losses)> evaluate;  // null: it computes none
   };
   // Posts nothing to an earlier listener afterwards. A wait for it ends with an error.  Threads: any.
   void listen(Listener listener);
+  // Nobody waits for it. False: no pipeline, or it computes no losses.  Threads: any.
+  bool evaluate(Losses losses);
+  // Changes with the listener: what the one before was asked has no answer any more.  Threads: any.
+  std::uint64_t connection() const { return listeners_; }
   // The round whose weights new sessions have.  Threads: any.
   void set_round(std::uint64_t round) { round_ = round; }
   std::uint64_t round() const { return round_; }
@@ -47,13 +64,14 @@ class PipelineTexts final : public TextModel {
   // Called while it waits; null: nobody listens.
   void set_waiting(std::function<void()> waiting) { waiting_ = std::move(waiting); }
 
-  Expected<void> open_session(std::uint64_t session, std::uint32_t capacity) override;
-  // Unavailable: no pipeline, or a part of the model does not answer. Unsupported: hidden states, or scores of a prompt.
+  Expected<void> open_session(std::uint64_t session, std::uint32_t capacity, const Scores& scores) override;
+  // Unavailable: no pipeline, or a part of the model does not answer. Unsupported: hidden states.
   Expected<void> extend_sessions(std::uint32_t count, const compute::SessionPart* parts) override;
   void close_session(std::uint64_t session) override;
 
  private:
   struct Wait;
+  Listener::Piece piece_of(const compute::SessionPart& part) const;
   Expected<void> wait_for(Wait& wait);
   bool post(const std::function<Executor::Task(const Listener&)>& make);
 
@@ -62,6 +80,7 @@ class PipelineTexts final : public TextModel {
   std::atomic<std::uint64_t> round_ = 0, listeners_ = 0;
 
   // Compute thread.
+  std::map<std::uint64_t, Scores> open_;  // by session
   std::shared_ptr<JobQueue> jobs_;
   CancelToken interrupt_;
   std::function<void()> waiting_;

@@ -144,7 +144,8 @@ bool TextBatch::start_window(Seat& seat) {
     seat.window.assign(tokens.end() - static_cast<std::ptrdiff_t>(count), tokens.end());
   }
   seat.logits.resize(shape.vocab);
-  const Expected<void> opened = session_->text_model().open_session(next_session_, shape.sequence);
+  const Expected<void> opened = session_->text_model().open_session(
+      next_session_, shape.sequence, seat.text->asked_scores(session_->tokenizer().vocab_size()));
   if (opened.ok()) {
     seat.session = next_session_++;
     return true;

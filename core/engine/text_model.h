@@ -5,17 +5,22 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/base/expected.h"
 #include "core/compute/module.h"
+#include "core/pipeline/text_scores.h"
 
 namespace neuroshard::engine {
 
 class TextModel {
  public:
   virtual ~TextModel() = default;
-  // A window of `capacity` positions under a number that no open window has. Exhausted: no memory for another one.
-  virtual Expected<void> open_session(std::uint64_t session, std::uint32_t capacity) = 0;
+  // A window of `capacity` positions under a number that no open window has. scores: that its parts may ask for.
+  // Exhausted: no memory for another one.
+  using Scores = std::optional<pipeline::TextScores>;
+  virtual Expected<void> open_session(std::uint64_t session, std::uint32_t capacity,
+                                      const Scores& scores) = 0;
   // Appends tokens to windows (compute::Stage::extend_sessions). Cancelled: every window is lost, and has to be opened
   // and read again; the turn may be over.
   virtual Expected<void> extend_sessions(std::uint32_t count, const compute::SessionPart* parts) = 0;
@@ -26,7 +31,7 @@ class TextModel {
 class StageTextModel final : public TextModel {
  public:
   explicit StageTextModel(compute::Stage& stage) : stage_(stage) {}
-  Expected<void> open_session(std::uint64_t session, std::uint32_t capacity) override {
+  Expected<void> open_session(std::uint64_t session, std::uint32_t capacity, const Scores&) override {
     return result(stage_.open_session(session, capacity));
   }
   Expected<void> extend_sessions(std::uint32_t count, const compute::SessionPart* parts) override {

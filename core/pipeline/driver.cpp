@@ -69,7 +69,7 @@ void Driver::pump() {
 
 void Driver::result(const Result& result) {
   const auto sent = unfinished_.extract(result.index);
-  if (!sent.empty() && sent.mapped().revision == route().revision)
+  if (!sent.empty() && !result.times.empty() && sent.mapped().revision == route().revision)
     times_.add(route(), clock_.monotonic_now() - sent.mapped().at, result.times);
   ++finished_;
   exchanges_.finished_below(route().session, oldest_unfinished());

@@ -1,4 +1,4 @@
-// The end of a session that has the data: it sends micro-batches through the stages of a route, hears their losses,
+// The end of a session that has the data, for training or for losses: it sends micro-batches through the stages of a route, hears their losses,
 // and leads the session around a stage that is lost. It has no weights.
 //
 // Errors: a stage that does not answer is replaced by another holder of the same layers, and the micro-batches

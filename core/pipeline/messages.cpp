@@ -135,16 +135,20 @@ std::optional<std::size_t> payload_bytes(const Message& message, const Route& ro
                                          const compute::ModelShape& shape) {
   const bool training = route.kind == SessionKind::Training;
   if (const auto* work = std::get_if<Work>(&message)) {
-    if (work->sequences > route.sequences || (training && !work->result_wanted())) return std::nullopt;
+    const bool targets = training || route.asks_for_losses() || route.scores;
+    if (work->sequences > route.sequences || (route.positions == 0 && !work->result_wanted()))
+      return std::nullopt;
     const std::size_t tokens = std::size_t{work->sequences} * route.length;
     const std::size_t ids = tokens * sizeof(std::int32_t);
-    return (training ? ids : 0) + (later.range.embed ? ids : encoded_bytes(route.wire, tokens, shape.hidden));
+    return (targets ? ids : 0) + (later.range.embed ? ids : encoded_bytes(route.wire, tokens, shape.hidden));
   }
   if (const auto* result = std::get_if<Result>(&message)) {
     const Sums& sums = result->sums;
     if (sums.tokens == 0 || sums.tokens > route.tokens() || sums.tokens % route.length != 0)
       return std::nullopt;
-    if (!training) return shape.vocab * sizeof(float);
+    if (route.asks_for_losses()) return 0;
+    if (!training)
+      return shape.vocab * sizeof(float) + (route.scores ? scores_bytes(sums.tokens, *route.scores) : 0);
     return later.range.embed ? 0 : encoded_bytes(route.wire, sums.tokens, shape.hidden);
   }
   return 0;

@@ -4,12 +4,13 @@
 //   kind  from        header                                                    payload
 //   0     both        Alive: nothing else was sent for a while                  –
 //   1     earlier     Follow: a route; the first message of a stream            –
-//   2     earlier     Work: index u64 · finished below u64 · sequences u32      targets i32 (training) · tokens i32
-//                                                                               or rows
+//   2     earlier     Work: index u64 · finished below u64 · sequences u32      targets i32 (but of texts without
+//                                                                               scores) · tokens i32 or rows
 //   3     earlier     Close: the session is over; finished below u64            –
 //   4     later       Result: index u64 · tokens u64 · target tokens u64 ·      training: rows, none of the stage with
-//                     loss, balance, z fp64 · count u8 · each hop:              the embedding. Text: logits fp32
-//                     computing µs u32, later µs u32
+//                     loss, balance, z fp64 · count u8 · each hop:              the embedding. Text: of losses none, else
+//                     computing µs u32, later µs u32                            logits fp32 of the last position, then
+//                                                                               scores if its route asks for them
 //   5     later       Lost: position u8 · node id 32 · what happened, UTF-8     –
 //   6     later       Ready: all hops from here on follow the route; revision   –
 //                     u32

@@ -121,8 +121,8 @@ void NextHop::received(ByteSpan header, Bytes payload) {
   if (route_.kind == SessionKind::Training) {
     around_.exchanges.note({route_.session, result->index, Direction::Result, hop().node, around_.own},
                            payload);
-    kept_.erase(result->index);
   }
+  if (route_.positions == 0) kept_.erase(result->index);  // no cache needs it again
   events->result(*result, std::move(payload));
 }
 

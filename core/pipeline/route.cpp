@@ -6,11 +6,13 @@
 #include <set>
 
 #include "core/base/byte_reader.h"
+#include "core/compute/sampling.h"
 
 namespace neuroshard::pipeline {
 namespace {
 
 constexpr std::uint8_t embed_flag = 1, head_flag = 2;
+constexpr std::uint8_t scored_text = 2;  // a kind on the wire
 
 Error wrong(std::string text) {
   return make_error(ErrorCode::InvalidArgument, std::move(text));
@@ -21,13 +23,17 @@ Bytes unsigned_bytes(const Route& route) {
   append_array(bytes, route.session);
   append_array(bytes, route.driver);
   append_le<std::uint32_t>(bytes, route.revision);
-  append_le<std::uint8_t>(bytes, static_cast<std::uint8_t>(route.kind));
+  append_le<std::uint8_t>(bytes, route.scores ? scored_text : static_cast<std::uint8_t>(route.kind));
   append_le<std::uint32_t>(bytes, route.sequences);
   append_le<std::uint32_t>(bytes, route.length);
   append_le<std::uint16_t>(bytes, static_cast<std::uint16_t>(route.window));
   append_le<std::uint32_t>(bytes, route.positions);
   append_le<std::uint8_t>(bytes, static_cast<std::uint8_t>(route.wire));
   append_array(bytes, route.base);
+  if (route.scores) {
+    append_le<std::uint8_t>(bytes, static_cast<std::uint8_t>(route.scores->top));
+    append_le<std::uint32_t>(bytes, route.scores->vocabulary);
+  }
   append_le<std::uint8_t>(bytes, static_cast<std::uint8_t>(route.hops.size()));
   for (const RouteHop& hop : route.hops) {
     append_array(bytes, hop.node);
@@ -47,11 +53,15 @@ Expected<void> check_bounds(const Route& route) {
   if (route.sequences == 0 || route.length == 0 || route.sequences > max_micro_batch_tokens ||
       route.length > max_micro_batch_tokens || route.tokens() > max_micro_batch_tokens)
     return wrong(fmt::format("a micro-batch has 1 to {} tokens", max_micro_batch_tokens));
-  if (route.kind == SessionKind::Training
-          ? route.positions != 0
-          : route.length != 1 || route.positions == 0 || route.positions > max_positions)
-    return wrong(fmt::format("a text has pieces of single tokens and 1 to {} positions, training has none",
+  const bool has_positions = route.positions != 0;
+  if (has_positions &&
+      (route.kind != SessionKind::Text || route.length != 1 || route.positions > max_positions))
+    return wrong(fmt::format("a text has pieces of single tokens and at most {} positions, training has none",
                              max_positions));
+  if (route.scores &&
+      (!has_positions || route.scores->vocabulary == 0 || route.scores->top > compute::max_top_logprobs))
+    return wrong(fmt::format("scores are those of a text, with at most {} of the likeliest tokens",
+                             compute::max_top_logprobs));
   std::set<net::NodeId> nodes;
   for (const RouteHop& hop : route.hops) nodes.insert(hop.node);
   if (nodes.size() != route.hops.size()) return wrong("a route names a node twice");
@@ -72,6 +82,9 @@ Expected<void> check_route(const Route& route, const compute::ModelShape& shape)
   if (encoded_bytes(route.wire, route.tokens(), shape.hidden) > max_tensor_bytes)
     return wrong(fmt::format("a micro-batch of {} tokens has more than {} MiB between two stages",
                              route.tokens(), max_tensor_bytes >> 20));
+  if (route.scores && route.scores->vocabulary > shape.vocab)
+    return wrong(
+        fmt::format("scores are of {} tokens, and the model has {}", route.scores->vocabulary, shape.vocab));
   std::uint64_t next = 0;
   for (std::size_t i = 0; i < route.hops.size(); ++i) {
     const StageRange& range = route.hops[i].range;
@@ -110,8 +123,8 @@ Expected<Route> decode_route(ByteSpan bytes) {
   route.driver = reader.array<crypto::PublicKey>();
   route.revision = reader.number<std::uint32_t>();
   const auto kind = reader.number<std::uint8_t>();
-  if (kind > static_cast<std::uint8_t>(SessionKind::Text)) reader.fail();
-  route.kind = static_cast<SessionKind>(kind);
+  if (kind > scored_text) reader.fail();
+  route.kind = kind == scored_text ? SessionKind::Text : static_cast<SessionKind>(kind);
   route.sequences = reader.number<std::uint32_t>();
   route.length = reader.number<std::uint32_t>();
   route.window = reader.number<std::uint16_t>();
@@ -120,6 +133,11 @@ Expected<Route> decode_route(ByteSpan bytes) {
   if (wire >= wire_formats) reader.fail();
   route.wire = static_cast<WireFormat>(wire);
   route.base = reader.array<Hash256>();
+  if (kind == scored_text) {
+    route.scores.emplace();
+    route.scores->top = reader.number<std::uint8_t>();
+    route.scores->vocabulary = reader.number<std::uint32_t>();
+  }
   const auto hops = reader.number<std::uint8_t>();
   if (hops > max_hops) reader.fail();
   for (std::size_t i = 0; reader.good() && i < hops; ++i) {

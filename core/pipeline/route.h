@@ -1,8 +1,8 @@
 // The route of a session: which nodes its micro-batches pass, in which order, and the sizes that everybody can rely
 // on (docs/protocol/pipeline.md#routes). The driver signs it, so nobody else can lead a session elsewhere.
 //
-// Bytes: session 16 · driver's public key 32 · revision u32 · kind u8 · sequences u32 · length u32 · window u16 ·
-// positions u32 · wire u8 · base 32 · count u8 · each hop: node id 32, first layer u32, layers u32, flags u8 (1 embedding, 2 head) ·
+// Bytes: session 16 · driver's public key 32 · revision u32 · kind u8 (2: a text with scores) · sequences u32 · length u32 ·
+// window u16 · positions u32 · wire u8 · base 32 · of kind 2: top u8, vocabulary u32 · count u8 · each hop: node id 32, first layer u32, layers u32, flags u8 (1 embedding, 2 head) ·
 // signature 64. Canonical.
 #pragma once
 
@@ -20,6 +20,7 @@
 #include "core/crypto/keys.h"
 #include "core/net/node_id.h"
 #include "core/pipeline/activation_codec.h"
+#include "core/pipeline/text_scores.h"
 
 namespace neuroshard::pipeline {
 
@@ -34,7 +35,9 @@ inline constexpr std::uint32_t max_positions = 1u << 17;  // of a text
 
 enum class SessionKind : std::uint8_t {
   Training = 0,
-  Text = 1,  // generation: the stages keep caches of keys and values, the head answers with logits
+  // With weights that do not train. Of positions: the stages keep caches of keys and values, the head answers with logits.
+  // Without: each piece is sequences by themselves, nothing is kept, and the head answers with their loss.
+  Text = 1,
 };
 
 using compute::StageRange;
@@ -50,18 +53,20 @@ struct Route {
   crypto::PublicKey driver{};
   std::uint32_t revision = 0;  // a route replaces those of the same session with a lower one
   SessionKind kind = SessionKind::Training;
-  std::uint32_t sequences = 0;  // of a micro-batch, at most. Of a text: the positions of a piece
-  std::uint32_t length = 0;     // tokens of a sequence. Of a text: 1
+  std::uint32_t sequences = 0;  // of a micro-batch, at most. Of a text with positions: those of a piece
+  std::uint32_t length = 0;     // tokens of a sequence. Of a text with positions: 1
   std::uint32_t window = 0;     // unfinished micro-batches or pieces, at most
-  std::uint32_t positions = 0;  // of a text, at most; 0 in training
+  std::uint32_t positions = 0;  // of a text, at most; 0 in training and where only losses are asked for
   WireFormat wire = WireFormat::Bf16;
-  Hash256 base{};  // the hash of the block that opened the round
+  Hash256 base{};                    // the hash of the block that opened the round
+  std::optional<TextScores> scores;  // of a text whose tokens are scored
   std::vector<RouteHop> hops;
   crypto::Signature signature{};
 
   // Of this node, which a route names once at most.
   std::optional<std::size_t> position_of(const net::NodeId& node) const;
   std::size_t tokens() const { return std::size_t{sequences} * length; }
+  bool asks_for_losses() const { return kind == SessionKind::Text && positions == 0; }
   friend bool operator==(const Route&, const Route&) = default;
 };
 

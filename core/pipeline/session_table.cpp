@@ -130,7 +130,7 @@ Expected<void> SessionTable::admit_change(const Route& now, const Route& route) 
   if (route.revision <= now.revision)
     return refusal(ErrorCode::InvalidArgument, "the route was replaced by a newer one");
   if (route.sequences != now.sequences || route.length != now.length || route.window != now.window ||
-      route.wire != now.wire || route.positions != now.positions)
+      route.wire != now.wire || route.positions != now.positions || route.scores != now.scores)
     return refusal(ErrorCode::InvalidArgument, "a session keeps its sizes");
   const auto same_range = [](const RouteHop& one, const RouteHop& other) { return one.range == other.range; };
   if (!std::equal(route.hops.begin(), route.hops.end(), now.hops.begin(), now.hops.end(), same_range))

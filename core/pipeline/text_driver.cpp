@@ -18,45 +18,75 @@ void TextDriver::start() {
   lead_.start();
 }
 
-Expected<void> TextDriver::extend(const std::vector<std::int32_t>& tokens, Logits done) {
+Expected<void> TextDriver::extend(const std::vector<std::int32_t>& tokens,
+                                  const std::vector<std::int32_t>& targets, Answered done) {
   if (tokens.empty()) return make_error(ErrorCode::InvalidArgument, "there is no token to append");
   if (tokens.size() > route().positions - positions_)
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("the text has {} positions, and {} tokens more do not fit",
                                   route().positions, tokens.size()));
+  if (targets.size() != (route().scores ? tokens.size() : 0))
+    return make_error(ErrorCode::InvalidArgument, "there must be a target for each token that is scored");
   positions_ += tokens.size();
-  const std::size_t most = route().sequences;
-  for (std::size_t at = 0; at < tokens.size(); at += most) {
-    const std::size_t end = std::min(tokens.size(), at + most);
-    const auto begin = tokens.begin();
-    waiting_.push_back({{begin + static_cast<std::ptrdiff_t>(at), begin + static_cast<std::ptrdiff_t>(end)},
-                        end == tokens.size() ? std::move(done) : nullptr});
+  auto call = done ? std::make_shared<Call>() : nullptr;
+  if (call && route().scores) call->answer.scores = PositionScores(tokens.size(), *route().scores);
+  if (call) call->done = std::move(done);
+  for (std::size_t at = 0; at < tokens.size(); at += route().sequences) {
+    waiting_.push_back(piece(tokens, targets, at));
+    // The logits are those of the last piece, the scores those of all.
+    const bool last = at + route().sequences >= tokens.size();
+    if (!call || (!last && !route().scores)) continue;
+    waiting_.back().call = call;
+    ++call->missing;
   }
   pump();
   return {};
 }
 
+TextDriver::Piece TextDriver::piece(const std::vector<std::int32_t>& tokens,
+                                    const std::vector<std::int32_t>& targets, std::size_t first) const {
+  const std::size_t end = std::min(tokens.size(), first + route().sequences);
+  auto payload = std::make_shared<Bytes>();
+  for (std::size_t i = first; i < std::min(end, targets.size()); ++i) append_le(*payload, targets[i]);
+  for (std::size_t i = first; i < end; ++i) append_le(*payload, tokens[i]);
+  return {static_cast<std::uint32_t>(end - first), first, std::move(payload), nullptr};
+}
+
 void TextDriver::pump() {
-  while (!waiting_.empty() && (waiting_.front().done == nullptr || under_way_.size() < route().window)) {
+  const auto has_room = [this] {
+    return under_way_.empty() || next_index_ - under_way_.begin()->first < route().window;
+  };
+  while (!waiting_.empty() && (waiting_.front().call == nullptr || has_room())) {
     Piece piece = std::move(waiting_.front());
     waiting_.pop_front();
     const std::uint64_t index = next_index_++;
-    const bool wanted = piece.done != nullptr;
-    if (wanted) under_way_[index] = std::move(piece.done);
-    auto payload = std::make_shared<Bytes>();
-    for (const std::int32_t token : piece.tokens) append_le(*payload, token);
-    hop_.send({index, wanted ? index : index + 1, static_cast<std::uint32_t>(piece.tokens.size())},
-              std::move(payload));
+    const bool wanted = piece.call != nullptr;
+    const SharedBytes payload = piece.payload;
+    const std::uint32_t positions = piece.positions;
+    if (wanted) under_way_.emplace(index, std::move(piece));
+    hop_.send({index, wanted ? index : index + 1, positions}, payload);
   }
 }
 
-void TextDriver::result(const Result& result, const Bytes& logits) {
-  auto found = under_way_.extract(result.index);
+void TextDriver::result(const Result& result, const Bytes& payload) {
+  const auto found = under_way_.extract(result.index);
   if (found.empty()) return;
+  const Piece& piece = found.mapped();
   pump();
-  std::vector<float> values(logits.size() / sizeof(float));
-  std::memcpy(values.data(), logits.data(), logits.size());
-  found.mapped()({values.data(), values.size()});
+  const ByteSpan bytes(payload.data(), payload.size());
+  const std::size_t scored = route().scores ? scores_bytes(piece.positions, *route().scores) : 0;
+  Answer& answer = piece.call->answer;
+  if (scored > 0) {
+    const auto scores = read_scores(bytes.last(scored), piece.positions, *route().scores);
+    if (!scores.ok())
+      return lead_.lost({static_cast<std::uint8_t>(route().hops.size() - 1), route().hops.back().node,
+                         scores.error().message});
+    scores->copy_to(piece.first, answer.scores);
+  }
+  if (--piece.call->missing > 0) return;
+  answer.logits.resize((bytes.size() - scored) / sizeof(float));
+  std::memcpy(answer.logits.data(), bytes.data(), bytes.size() - scored);
+  piece.call->done(std::move(answer));
 }
 
 void TextDriver::close() {

@@ -13,10 +13,11 @@ TextSession::~TextSession() {
 // A repeated piece is one that arrived; a new one is the next.
 Expected<void> TextSession::admit_work(const Work& work) const {
   const auto refuse = [](const char* text) { return make_error(ErrorCode::InvalidArgument, text); };
-  if (work.index > arrived_) return refuse("a piece of the text is missing");
-  if (work.index == arrived_ && positions_ + work.sequences > route().positions)
+  const bool keeps = !route().asks_for_losses();
+  if (keeps && work.index > arrived_) return refuse("a piece of the text is missing");
+  if (keeps && work.index == arrived_ && positions_ + work.sequences > route().positions)
     return refuse("the text is longer than its session");
-  if (work.index == arrived_ && work.result_wanted() && work.index - work.finished_below >= route().window)
+  if (work.index >= arrived_ && work.result_wanted() && work.index - work.finished_below >= route().window)
     return refuse("more pieces of the text are under way than its session has");
   return {};
 }
@@ -31,22 +32,19 @@ Expected<void> TextSession::work(const Work& work, Bytes payload) {
     if (const auto answered = answers_.find(work.index); answered != answers_.end()) send(answered->second);
     return {};
   }
-  ++arrived_;
+  arrived_ = work.index + 1;
   positions_ += work.sequences;
   pieces_.push_back({work, std::make_shared<const Bytes>(std::move(payload))});
   host_.piece_arrived(route().session);
   return {};
 }
 
-void TextSession::computed(Bytes output) {
+void TextSession::computed(TextLane::Output output) {
   const Piece piece = std::move(pieces_.front());
   pieces_.pop_front();
-  auto payload = std::make_shared<const Bytes>(std::move(output));
+  auto payload = std::make_shared<const Bytes>(std::move(output.payload));
   if (!is_last()) return next().send(piece.work, std::move(payload));
-  if (!piece.work.result_wanted()) return;
-  Result result{piece.work.index, {}};
-  result.sums.tokens = piece.work.sequences;
-  answer(result, std::move(payload));
+  if (piece.work.result_wanted()) answer({piece.work.index, output.sums}, std::move(payload));
 }
 
 void TextSession::returned(const Result& result, Bytes logits) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/pipeline/hop_session.h"
+#include "core/pipeline/text_lane.h"
 
 namespace neuroshard::pipeline {
 
@@ -36,7 +37,7 @@ class TextSession final : public HopSession {
   };
   // The one to compute now; null: none.
   const Piece* next_piece() const { return pieces_.empty() ? nullptr : &pieces_.front(); }
-  void computed(Bytes output);
+  void computed(TextLane::Output output);
   std::uint64_t number() const { return number_; }
 
  private:
@@ -48,9 +49,9 @@ class TextSession final : public HopSession {
 
   TextHost& host_;
   const std::uint64_t number_;
-  std::deque<Piece> pieces_;                         // arrived, not computed
-  std::uint64_t arrived_ = 0;                        // pieces
-  std::uint64_t positions_ = 0;                      // of the pieces that arrived
+  std::deque<Piece> pieces_;     // arrived, not computed
+  std::uint64_t arrived_ = 0;    // pieces; where no cache is kept, not all of them came here
+  std::uint64_t positions_ = 0;  // of the pieces that arrived
   std::map<std::uint64_t, std::uint64_t> asked_by_;  // wanted results, and the attachment that asked last
   std::map<std::uint64_t, Answer> answers_;          // that the driver may not have
 };

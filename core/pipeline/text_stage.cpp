@@ -24,9 +24,14 @@ SessionRules TextStage::rules() {
   rules.limits = options_.sessions;
   rules.admit = options_.admit;
   rules.bytes_of = [shape = around_.shape, layers = lane_->range().layer_count](const Route& route) {
+    // Rows that arrived and that were passed on, and tokens and targets.
+    if (route.asks_for_losses())
+      return route.window * (2 * encoded_bytes(route.wire, route.tokens(), shape.hidden) +
+                             2 * route.tokens() * sizeof(std::int32_t));
     const std::uint64_t cache = 2ull * layers * shape.kv_heads * shape.head_dim * sizeof(float);
     return route.positions * (cache + 2 * encoded_bytes(route.wire, 1, shape.hidden)) +
-           route.window * shape.vocab * sizeof(float);
+           route.window * (shape.vocab * sizeof(float) +
+                           (route.scores ? scores_bytes(route.sequences, *route.scores) : 0));
   };
   rules.make = [this](const Route& route, std::size_t position) {
     TextHost& host = *this;
@@ -53,19 +58,20 @@ void TextStage::pump() {
     if (piece == nullptr) continue;  // it ended meanwhile
     running_ = true;
     const Route& route = text->route();
-    (void)compute_.post([this, lane = lane_, &executor = around_.executor, life = lifetime_.token(), id,
-                         piece = *piece, number = text->number(), wire = route.wire,
-                         capacity = route.positions] {
-      auto output = lane->extend(number, piece.work.sequences, wire, piece.work.result_wanted(),
-                                 *piece.payload, capacity);
-      (void)executor.post([this, life, id, number, output = std::move(output)] {
-        if (life.alive()) computed(id, number, output);
-      });
-    });
+    (void)compute_.post(
+        [this, lane = lane_, &executor = around_.executor, life = lifetime_.token(), id,
+         number = text->number(), payload = piece->payload,
+         job = TextLane::Piece{piece->work.sequences, route.length, piece->work.result_wanted(), route.wire,
+                               route.positions, route.scores}] {
+          auto output = lane->extend(number, job, *payload);
+          (void)executor.post([this, life, id, number, output = std::move(output)] {
+            if (life.alive()) computed(id, number, output);
+          });
+        });
   }
 }
 
-void TextStage::computed(const SessionId& id, std::uint64_t number, Expected<Bytes> output) {
+void TextStage::computed(const SessionId& id, std::uint64_t number, Expected<TextLane::Output> output) {
   running_ = false;
   TextSession* const text = session(id);
   if (text != nullptr && text->number() == number && text->next_piece() != nullptr) {

@@ -43,7 +43,7 @@ class TextStage final : private TextHost {
     return static_cast<TextSession*>(table_.find(SessionKind::Text, id));
   }
   void pump();
-  void computed(const SessionId& id, std::uint64_t number, Expected<Bytes> output);
+  void computed(const SessionId& id, std::uint64_t number, Expected<TextLane::Output> output);
 
   const Surroundings around_;
   SessionTable& table_;

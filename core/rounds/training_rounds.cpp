@@ -322,7 +322,11 @@ void TrainingRounds::on_held(std::uint32_t row) {
 void TrainingRounds::contribute(const RoundCounts& seen) {
   if (own_.has_contributed() || own_.is_making() || !states_.holds_all(*tip_->registry)) return;
   const MonotonicTime now = services_.clock.monotonic_now();
-  if (!own_.has_trained() && !(own_.has_enough_to_contribute() && is_waited_for(seen, now))) return;
+  // A member outside the committee can only tell by the time.
+  const bool ends =
+      !tip_->committee->position(self_) && clock_.closes_before_all_steps(now, own_.share_trained());
+  const bool waited_for = clock_.is_closing() || others_wait(options_.chain, seen) || ends;
+  if (!own_.has_trained() && !(own_.has_enough_to_contribute() && waited_for)) return;
   const chain::MemberRecord* member = tip_->registry->find(self_);
   if (member == nullptr || member->registered_height > tip_->registry->opening_height()) return;
   if (now < next_try_) return;
@@ -334,12 +338,6 @@ void TrainingRounds::contribute(const RoundCounts& seen) {
     most_tokens.push_back(chain::most_row_tokens(options_.chain, *tip_->registry, row, book_.round()));
   services_.logger.debug("rounds", fmt::format("round {}: this node makes its contribution", book_.round()));
   own_.contribute(*reveal, std::move(most_tokens), [this] { show_own(); });
-}
-
-// With fewer than H steps. A member outside the committee can only tell by the time.
-bool TrainingRounds::is_waited_for(const RoundCounts& seen, MonotonicTime now) const {
-  if (clock_.is_closing() || others_wait(options_.chain, seen)) return true;
-  return !tip_->committee->position(self_) && clock_.closes_before_all_steps(now, own_.share_trained());
 }
 
 void TrainingRounds::show_own() {

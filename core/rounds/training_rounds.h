@@ -142,7 +142,6 @@ class TrainingRounds final : public chain::BlockContent {
   void open_round(bool carried_before);
   void settle_rows(bool fetch);
   void contribute(const RoundCounts& seen);
-  bool is_waited_for(const RoundCounts& seen, MonotonicTime now) const;
   void show_own();
   void show_to_candidate(std::uint32_t member);
   void show_vector(const chain::Vector& vector);

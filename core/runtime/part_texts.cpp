@@ -25,6 +25,11 @@ Hash256 base_of(std::uint64_t round) {
 
 }  // namespace
 
+std::string text_of(const pipeline::Lost& lost) {
+  return fmt::format("{}… with part {} of the model does not answer: {}", to_hex(lost.node).substr(0, 12),
+                     lost.position + 1, lost.what);
+}
+
 PartTexts::PartTexts(const Services& services, Bytes network, FindAnchor anchor)
     : services_(services), network_(std::move(network)), find_anchor_(std::move(anchor)) {
   const auto alive = [life = lifetime_.token()](auto call) {
@@ -34,11 +39,14 @@ PartTexts::PartTexts(const Services& services, Bytes network, FindAnchor anchor)
   };
   engine::PipelineTexts::Listener listener;
   listener.executor = &services_.executor;
-  listener.open =
-      alive([this](std::uint64_t session, std::uint32_t positions) { open_text(session, positions); });
+  listener.open = alive([this](std::uint64_t session, std::uint32_t positions, const Scores& scores) {
+    open_text(session, positions, scores);
+  });
   listener.extend =
-      alive([this](std::uint64_t session, const std::vector<std::int32_t>& tokens,
-                   const engine::PipelineTexts::Answer& answer) { extend_text(session, tokens, answer); });
+      alive([this](std::uint64_t session, const Piece& piece, const engine::PipelineTexts::Answer& answer) {
+        extend_text(session, piece, answer);
+      });
+  listener.evaluate = alive([this](const engine::PipelineTexts::Losses& losses) { evaluate(losses); });
   listener.close = alive([this](std::uint64_t session) { close_text(session); });
   services_.texts.listen(std::move(listener));
 }
@@ -54,7 +62,7 @@ void PartTexts::on_ready(const engine::PipelinePart& part, const pipeline::Surro
   part_ = part;
   around_.emplace(around);
   pipeline::TextStageOptions options;
-  options.sessions.of_one_driver = engine::max_batch_texts;
+  options.sessions.of_one_driver = engine::max_batch_texts + 1;  // and one for losses
   options.sessions.bytes = part.text_bytes;
   options.admit = [this](const pipeline::Route& route) { return admit(route); };
   stage_ = std::make_unique<pipeline::TextStage>(around, sessions, part.jobs->texts(), part.text_lane,
@@ -64,6 +72,7 @@ void PartTexts::on_ready(const engine::PipelinePart& part, const pipeline::Surro
 
 void PartTexts::on_gone() {
   end_texts(make_error(ErrorCode::Unavailable, "training has ended"));
+  losses_.reset();
   stage_.reset();
   around_.reset();
   part_.reset();
@@ -101,7 +110,8 @@ void PartTexts::release_weights() {
 }
 
 Expected<void> PartTexts::admit(const pipeline::Route& route) const {
-  if (route.sequences > piece_positions || route.positions > part_->shape.sequence)
+  if (route.tokens() > std::max(piece_positions, part_->shape.sequence) ||
+      route.length > part_->shape.sequence || route.positions > part_->shape.sequence)
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("a text of this network has {} positions, in pieces of {} at most",
                                   part_->shape.sequence, piece_positions));
@@ -116,7 +126,7 @@ Expected<void> PartTexts::admit(const pipeline::Route& route) const {
 
 // ---- this node's texts
 
-Expected<pipeline::Route> PartTexts::route(std::uint32_t positions) {
+Expected<pipeline::Route> PartTexts::route() {
   const chain::RegistryPtr registry = services_.holders.registry();
   if (registry == nullptr || !round_)
     return make_error(ErrorCode::Unavailable,
@@ -125,54 +135,70 @@ Expected<pipeline::Route> PartTexts::route(std::uint32_t positions) {
   NS_ASSIGN_OR_RETURN(route.hops, services_.holders.for_text(*registry));
   services_.entropy.fill({route.session.data(), route.session.size()});
   route.kind = pipeline::SessionKind::Text;
-  route.sequences = piece_positions;
-  route.length = 1;
-  route.window = text_window;
-  route.positions = positions;
   route.wire = pipeline::WireFormat::Fp32;
   route.base = base_of(*round_);
   return route;
 }
 
-void PartTexts::open_text(std::uint64_t session, std::uint32_t positions) {
+Expected<pipeline::Route> PartTexts::route_of_text(std::uint32_t positions, const Scores& scores) {
+  NS_ASSIGN_OR_RETURN(pipeline::Route route, this->route());
+  route.sequences = piece_positions;
+  route.length = 1;
+  route.window = text_window;
+  route.positions = positions;
+  route.scores = scores;
+  return route;
+}
+
+void PartTexts::evaluate(engine::PipelineTexts::Losses losses) {
+  if (!stage_) return losses.done(make_error(ErrorCode::Unavailable, "training has ended"));
+  follow_round();
+  auto chosen = route();
+  if (!chosen.ok()) return losses.done(chosen.error());
+  chosen->sequences = losses.pieces.front().sequences;
+  chosen->length = losses.length;
+  chosen->window = PartLosses::window;
+  losses_ = std::make_unique<PartLosses>(
+      *around_, services_.key, network_, std::move(chosen).value(),
+      [this](const pipeline::StageRange& range) { return services_.holders.of_range(range); },
+      std::move(losses), [this] { losses_.reset(); });
+}
+
+void PartTexts::open_text(std::uint64_t session, std::uint32_t positions, const Scores& scores) {
   if (stage_) follow_round();
   Text& text = texts_[session];
   if (!stage_) {
     text.failed = make_error(ErrorCode::Unavailable, "training has ended");
     return;
   }
-  auto chosen = route(positions);
+  auto chosen = route_of_text(positions, scores);
   if (!chosen.ok()) {
     text.failed = chosen.error();
     return;
   }
   pipeline::LeadEvents events;
   events.holders = [this](const pipeline::StageRange& range) { return services_.holders.of_range(range); };
-  events.lost = [&text](const pipeline::Lost& lost) {
-    text.lost = fmt::format("{}… with part {} of the model does not answer: {}",
-                            to_hex(lost.node).substr(0, 12), lost.position + 1, lost.what);
-  };
+  events.lost = [&text](const pipeline::Lost& lost) { text.lost = text_of(lost); };
   text.driver = std::make_unique<pipeline::TextDriver>(*around_, services_.key, network_,
                                                        std::move(chosen).value(), std::move(events));
   text.driver->start();
 }
 
-void PartTexts::extend_text(std::uint64_t session, const std::vector<std::int32_t>& tokens,
-                            engine::PipelineTexts::Answer answer) {
+void PartTexts::extend_text(std::uint64_t session, const Piece& piece, engine::PipelineTexts::Answer answer) {
   const auto found = texts_.find(session);
   // It ended with its round, and this call was on its way.
   if (found == texts_.end()) return answer ? answer(round_is_over()) : void();
   Text& text = found->second;
   if (!text.driver) return answer ? answer(*text.failed) : void();
-  pipeline::TextDriver::Logits done;
+  pipeline::TextDriver::Answered done;
   if (answer)
-    done = [&text](Span<const float> logits) {
-      std::exchange(text.answer, nullptr)(std::vector<float>(logits.begin(), logits.end()));
+    done = [&text](pipeline::TextDriver::Answer result) {
+      std::exchange(text.answer, nullptr)(std::move(result));
     };
   text.answer = answer;
   text.asked = services_.clock.monotonic_now();
-  if (const auto extended = text.driver->extend(tokens, std::move(done)); !extended.ok() && text.answer)
-    std::exchange(text.answer, nullptr)(extended.error());
+  const auto extended = text.driver->extend(piece.tokens, piece.targets, std::move(done));
+  if (!extended.ok() && text.answer) std::exchange(text.answer, nullptr)(extended.error());
 }
 
 void PartTexts::close_text(std::uint64_t session) {
@@ -186,9 +212,11 @@ void PartTexts::end_texts(const Error& reason) {
     if (text.mapped().driver) text.mapped().driver->close();
     if (text.mapped().answer) text.mapped().answer(reason);
   }
+  if (losses_) losses_->end(reason);
 }
 
 void PartTexts::end_what_is_late() {
+  if (losses_) losses_->tick();
   const MonotonicTime now = services_.clock.monotonic_now();
   for (auto& [session, text] : texts_) {
     if (!text.answer || now - text.asked < patience) continue;

@@ -20,8 +20,12 @@
 #include "core/pipeline/text_driver.h"
 #include "core/pipeline/text_stage.h"
 #include "core/runtime/part_holders.h"
+#include "core/runtime/part_losses.h"
 
 namespace neuroshard::runtime {
+
+// For people.
+std::string text_of(const pipeline::Lost& lost);
 
 class PartTexts {
  public:
@@ -55,15 +59,18 @@ class PartTexts {
     std::optional<Error> failed;  // why no session was opened
     std::string lost;             // what happened last to a hop
   };
-  void open_text(std::uint64_t session, std::uint32_t positions);
-  void extend_text(std::uint64_t session, const std::vector<std::int32_t>& tokens,
-                   engine::PipelineTexts::Answer answer);
+  using Scores = engine::TextModel::Scores;
+  using Piece = engine::PipelineTexts::Listener::Piece;
+  void open_text(std::uint64_t session, std::uint32_t positions, const Scores& scores);
+  void extend_text(std::uint64_t session, const Piece& piece, engine::PipelineTexts::Answer answer);
   void close_text(std::uint64_t session);
   void end_texts(const Error& reason);
   void end_what_is_late();
   void follow_round();
   void release_weights();
-  Expected<pipeline::Route> route(std::uint32_t positions);
+  void evaluate(engine::PipelineTexts::Losses losses);
+  Expected<pipeline::Route> route();
+  Expected<pipeline::Route> route_of_text(std::uint32_t positions, const Scores& scores);
   Expected<void> admit(const pipeline::Route& route) const;
 
   const Services services_;
@@ -76,6 +83,7 @@ class PartTexts {
   std::optional<MonotonicTime>
       used_;  // when a text last had a session; nothing: the weights are not in memory
   std::map<std::uint64_t, Text> texts_;  // by session
+  std::unique_ptr<PartLosses> losses_;   // null: none are asked for
   Lifetime lifetime_;
 };
 

@@ -52,20 +52,24 @@ Expected<Evaluation> evaluate(compute::Stage& stage, const EvaluationSource& sou
     NS_RETURN_IF_ERROR(add_batch(stage, part.batch, micro_batch, cancel, sums));
     sums.bytes += part.target_bytes;
   }
-  if (sums.target_tokens == 0) {
+  return evaluation_of(sums.loss, sums.target_tokens, sums.bytes);
+}
+
+Expected<Evaluation> evaluation_of(double loss_sum, std::uint64_t target_tokens, std::uint64_t bytes) {
+  if (target_tokens == 0) {
     return make_error(ErrorCode::InvalidArgument,
                       "There is no held-out text to evaluate on: give more text, at least a few pages.");
   }
-  if (!std::isfinite(sums.loss)) {
+  if (!std::isfinite(loss_sum)) {
     return make_error(
         ErrorCode::Corrupt,
         "The held-out loss is not a finite number: the model has diverged. Restore an earlier checkpoint.");
   }
   Evaluation result;
-  result.loss = sums.loss / static_cast<double>(sums.target_tokens);
-  result.target_tokens = sums.target_tokens;
-  result.bytes = sums.bytes;
-  if (sums.bytes > 0) result.bits_per_byte = sums.loss / std::log(2.0) / static_cast<double>(sums.bytes);
+  result.loss = loss_sum / static_cast<double>(target_tokens);
+  result.target_tokens = target_tokens;
+  result.bytes = bytes;
+  if (bytes > 0) result.bits_per_byte = loss_sum / std::log(2.0) / static_cast<double>(bytes);
   return result;
 }
 

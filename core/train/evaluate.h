@@ -27,10 +27,13 @@ struct EvaluationPart {
 // Gives the next piece, or one whose batch has no sequences at the end.
 using EvaluationSource = std::function<Expected<EvaluationPart>()>;
 
+// Of a sum of losses in nats. Errors: InvalidArgument when there is no target at all; Corrupt when the loss is not finite.
+Expected<Evaluation> evaluation_of(double loss_sum, std::uint64_t target_tokens, std::uint64_t bytes);
+
 // Runs every piece through the stage, `micro_batch` sequences at a time; when that does not fit into memory,
 // one at a time from there on. Weights, gradients and what the stage keeps are untouched. Errors:
-// InvalidArgument when there is no target at all; Corrupt when the loss is not finite; Cancelled (looked at
-// before every micro-batch); what source and stage report.  Threads: the stage's compute thread.
+// those of evaluation_of(); Cancelled (looked at before every micro-batch); what source and stage report.  Threads: the
+// stage's compute thread.
 Expected<Evaluation> evaluate(compute::Stage& stage, const EvaluationSource& source,
                               std::uint32_t micro_batch, const CancelToken& cancel);
 

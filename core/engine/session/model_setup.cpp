@@ -379,7 +379,6 @@ Expected<void> ModelSetup::prepare_training() {
   NS_RETURN_IF_ERROR(train::validate(parts_.schedule));
   parts_.loop.emplace(*parts_.stage, parts_.services.clock, parts_.services.logger, parts_.info.micro_batch);
   parts_.loop->set_before_update([&parts = parts_] { parts.checkpoints->before_update(); });
-  if (is_part_) return {};  // it can't be evaluated alone
   auto part = data::HeldOut::create(*parts_.dataset, static_cast<std::uint32_t>(consensus().sequence),
                                     settings().number(config::Setting::EvalTokens));
   if (part.ok()) {

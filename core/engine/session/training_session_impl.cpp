@@ -102,6 +102,7 @@ void SessionImpl::attach_pipeline() {
                               (memory.weights >> 20) + 1));
   model.read_text = [this](const CancelToken& cancel) { return read_text(cancel); };
   batches_read_ = parts_.state.step;
+  evaluation_.emplace(parts_.services.pipeline->texts());
   parts_.services.pipeline->attach(std::move(model));
 }
 
@@ -259,20 +260,60 @@ void SessionImpl::fill_report(const train::InnerStep& inner, StepReport* report)
   report->tokens_per_second = seconds > 0 ? static_cast<double>(report->tokens) / seconds : 0;
 }
 
-void SessionImpl::evaluate_if_due(StepReport* report, const CancelToken& cancel) {
+bool SessionImpl::is_evaluation_step() const {
   const std::uint64_t interval = parts_.directory.settings().number(config::Setting::EvalIntervalSteps);
-  if (!parts_.held_out || interval == 0 || parts_.state.step % interval != 0) return;
+  return parts_.held_out && interval != 0 && parts_.state.step % interval == 0;
+}
+
+void SessionImpl::evaluate_if_due(StepReport* report, const CancelToken& cancel) {
+  if (evaluation_) return evaluate_beside_training(report, cancel);
+  if (!is_evaluation_step()) return;
   const MonotonicTime begin = parts_.services.clock.monotonic_now();
   auto validation = measure(false, cancel);
   report->seconds.evaluation = to_seconds(parts_.services.clock.monotonic_now() - begin);
-  if (validation.ok()) {
-    report->validation = std::move(*validation);
-  } else if (validation.error().code != ErrorCode::Cancelled) {
-    // The step itself is done: a failed evaluation is reported, but does not fail the training.
-    parts_.tell({LogLevel::Warning, "train",
-                 "The held-out loss could not be measured: " + validation.error().message},
-                report);
+  report_validation(std::move(validation), report);
+}
+
+// Of a part: the loss comes some steps later.
+void SessionImpl::evaluate_beside_training(StepReport* report, const CancelToken& cancel) {
+  if (const auto result = evaluation_->take())
+    report_validation(result->ok() ? Expected<Validation>(validation_of(**result, false)) : result->error(),
+                      report);
+  if (!is_evaluation_step() || !evaluation_->is_due()) return;
+  auto text = held_out_text(cancel);
+  if (!text.ok()) return report_validation(text.error(), report);
+  evaluation_->begin(std::move(*text));
+}
+
+// In pieces of about as many tokens as those of a text that is written.
+Expected<PartEvaluation::Text> SessionImpl::held_out_text(const CancelToken& cancel) const {
+  constexpr std::size_t piece_tokens = 256;
+  const std::size_t length = parts_.held_out->sequence();
+  const std::size_t sequences = std::max<std::size_t>(1, piece_tokens / length);
+  PartEvaluation::Text text;
+  text.length = static_cast<std::uint32_t>(length);
+  for (std::size_t at = 0; at < parts_.held_out->windows(); at += sequences) {
+    NS_ASSIGN_OR_RETURN(data::HeldOut::Part part, parts_.held_out->part(at, sequences, cancel));
+    text.pieces.push_back(
+        {part.batch.sequences, std::move(part.batch.tokens), std::move(part.batch.targets)});
+    text.bytes += part.target_bytes;
   }
+  return text;
+}
+
+// The step itself is done: an evaluation that fails is reported, once for each reason, and does not fail the training.
+void SessionImpl::report_validation(Expected<Validation> validation, StepReport* report) {
+  if (validation.ok()) {
+    not_measured_.clear();
+    report->validation = std::move(*validation);
+    return;
+  }
+  const Error& error = validation.error();
+  if (error.code == ErrorCode::Cancelled && !evaluation_) return;
+  if (std::exchange(not_measured_, error.message) == error.message) return;
+  parts_.tell({evaluation_ ? LogLevel::Info : LogLevel::Warning, "train",
+               "The held-out loss could not be measured: " + error.message},
+              report);
 }
 
 Expected<Validation> SessionImpl::evaluate(bool complete, const CancelToken& cancel) {
@@ -285,7 +326,7 @@ Expected<Validation> SessionImpl::evaluate(bool complete, const CancelToken& can
 Expected<Validation> SessionImpl::measure(bool complete, const CancelToken& cancel) {
   if (parts_.is_part())
     return make_error(ErrorCode::Unavailable,
-                      "This node holds a part of the model, and can't measure the held-out loss alone.");
+                      "This node holds a part of the model: the held-out loss is measured while it trains.");
   std::optional<data::HeldOut> all;
   if (complete) {
     NS_ASSIGN_OR_RETURN(all, data::HeldOut::create(*parts_.dataset, parts_.info.shape.sequence, 0));
@@ -308,6 +349,10 @@ Expected<Validation> SessionImpl::measure(bool complete, const CancelToken& canc
   };
   NS_ASSIGN_OR_RETURN(const train::Evaluation result,
                       train::evaluate(*parts_.stage, source, micro_batch, cancel));
+  return validation_of(result, complete);
+}
+
+Validation SessionImpl::validation_of(const train::Evaluation& result, bool complete) {
   Validation validation;
   validation.loss = result.loss;
   validation.bits_per_byte = result.bits_per_byte;

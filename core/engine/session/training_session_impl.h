@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/part_evaluation.h"
 #include "core/engine/session/session_checkpoints.h"
 #include "core/engine/session/session_limits.h"
 #include "core/engine/session/session_parts.h"
@@ -66,13 +67,20 @@ class SessionImpl final : public TrainingSession {
   void count(const train::InnerStep& inner);
   void fill_report(const train::InnerStep& inner, StepReport* report);
   std::vector<std::uint64_t> take_router_load();
+  bool is_evaluation_step() const;
   void evaluate_if_due(StepReport* report, const CancelToken& cancel);
+  void evaluate_beside_training(StepReport* report, const CancelToken& cancel);
+  Expected<PartEvaluation::Text> held_out_text(const CancelToken& cancel) const;
+  void report_validation(Expected<Validation> validation, StepReport* report);
   Expected<Validation> measure(bool complete, const CancelToken& cancel);
+  Validation validation_of(const train::Evaluation& result, bool complete);
 
   SessionParts parts_;
   std::optional<StageTextModel> text_model_;  // of a whole model
   bool prepared_ = false;
   std::uint64_t batches_read_ = 0;            // of a pipeline's text
+  std::optional<PartEvaluation> evaluation_;  // of a part
+  std::string not_measured_;                  // why there was no held-out loss, last
   std::uint32_t threads_wanted_ = 0;          // by limit_threads(), before prepare()
   std::vector<SessionAlert> waiting_alerts_;  // from prepare(), for the first report
   std::optional<Training> training_;          // after prepare() for training

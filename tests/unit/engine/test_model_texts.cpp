@@ -24,8 +24,8 @@ class Forgetful final : public neuroshard::engine::TrainingSession, public neuro
   explicit Forgetful(neuroshard::engine::TrainingSession& inner) : inner_(inner) {}
   int lost = 0;
 
-  Expected<void> open_session(std::uint64_t session, std::uint32_t capacity) override {
-    return inner_.text_model().open_session(session, capacity);
+  Expected<void> open_session(std::uint64_t session, std::uint32_t capacity, const Scores& scores) override {
+    return inner_.text_model().open_session(session, capacity, scores);
   }
   Expected<void> extend_sessions(std::uint32_t count, const compute::SessionPart* parts) override {
     if (++calls_ % 7 != 0) return inner_.text_model().extend_sessions(count, parts);

@@ -35,7 +35,7 @@ compute::StageSpec text_spec() {
 struct Bench {
   struct Asked {
     std::uint64_t session = 0;
-    std::vector<std::int32_t> tokens;
+    std::vector<std::int32_t> tokens, targets;
     PipelineTexts::Answer answer;
   };
   testing::ManualExecutor executor;
@@ -43,6 +43,7 @@ struct Bench {
   PipelineTexts texts;
   std::vector<std::uint64_t> opened, closed;
   std::vector<Asked> asked;
+  PipelineTexts::Scores asked_scores;  // of the last session
   std::function<void()> while_it_waits;
 
   Bench() {
@@ -57,10 +58,13 @@ struct Bench {
   void listen() {
     PipelineTexts::Listener listener;
     listener.executor = &executor;
-    listener.open = [this](std::uint64_t session, std::uint32_t) { opened.push_back(session); };
-    listener.extend = [this](std::uint64_t session, std::vector<std::int32_t> tokens,
+    listener.open = [this](std::uint64_t session, std::uint32_t, const PipelineTexts::Scores& scores) {
+      opened.push_back(session);
+      asked_scores = scores;
+    };
+    listener.extend = [this](std::uint64_t session, const PipelineTexts::Listener::Piece& piece,
                              PipelineTexts::Answer answer) {
-      asked.push_back({session, std::move(tokens), std::move(answer)});
+      asked.push_back({session, piece.tokens, piece.targets, std::move(answer)});
     };
     listener.close = [this](std::uint64_t session) { closed.push_back(session); };
     texts.listen(std::move(listener));
@@ -95,7 +99,7 @@ class TestPipelineTextsOfEngine : public QObject {
  private Q_SLOTS:
   void each_window_gets_its_logits() {
     Bench bench;
-    QVERIFY(bench.texts.open_session(7, 4).ok() && bench.texts.open_session(8, 4).ok());
+    QVERIFY(bench.texts.open_session(7, 4, {}).ok() && bench.texts.open_session(8, 4, {}).ok());
     Window first{{1, 2, 3}}, second{{4}};
     std::string ran;
     QVERIFY(bench.jobs->training().post([&] { ran += "training "; }) &&
@@ -103,8 +107,8 @@ class TestPipelineTextsOfEngine : public QObject {
     bench.while_it_waits = [&] {
       if (bench.asked.size() != 2 || !bench.asked[0].answer) return;
       // In another order than they were asked.
-      bench.asked[1].answer(std::vector<float>{0, 1, 2, 3, 4});
-      bench.asked[0].answer(std::vector<float>{5, 6, 7, 8, 9});
+      bench.asked[1].answer(pipeline::TextDriver::Answer{{0, 1, 2, 3, 4}, {}});
+      bench.asked[0].answer(pipeline::TextDriver::Answer{{5, 6, 7, 8, 9}, {}});
       bench.while_it_waits = nullptr;
     };
     QVERIFY(bench.extend({first.part(7), second.part(8)}).ok());
@@ -120,6 +124,37 @@ class TestPipelineTextsOfEngine : public QObject {
     bench.texts.close_session(7);
     bench.executor.run();
     QCOMPARE(bench.closed, (std::vector<std::uint64_t>{7}));
+  }
+
+  // Positions without a target keep their values. A session with scores has targets for each of its pieces.
+  void a_scored_prompt_gets_its_scores() {
+    Bench bench;
+    const pipeline::TextScores asked{1, vocabulary};
+    QVERIFY(bench.texts.open_session(7, 8, asked).ok());
+    Window window{{1, 2, 3}};
+    const std::vector<std::int32_t> targets{2, -1, 4};
+    std::vector<double> logprobs(3, 9), top_logprobs(3, 9);
+    std::vector<std::int32_t> top_tokens(3, 9);
+    compute::SessionPart part = window.part(7);
+    part.logits = nullptr;
+    part.scores = {targets.data(), logprobs.data(), 1, vocabulary, top_tokens.data(), top_logprobs.data()};
+    bench.while_it_waits = [&] {
+      if (bench.asked.empty() || !bench.asked.back().answer) return;
+      pipeline::TextDriver::Answer answer{std::vector<float>(vocabulary, 1), {}};
+      answer.scores = pipeline::PositionScores(bench.asked.back().tokens.size(), asked);
+      answer.scores.logprobs.assign(answer.scores.logprobs.size(), -0.5);
+      std::exchange(bench.asked.back().answer, nullptr)(std::move(answer));
+    };
+    QVERIFY(bench.extend({part}).ok());
+    QVERIFY(bench.asked_scores == asked);
+    QCOMPARE(bench.asked[0].targets, targets);
+    QCOMPARE(logprobs, (std::vector<double>{-0.5, 9, -0.5}));
+    QCOMPARE(top_tokens, (std::vector<std::int32_t>{-1, 9, -1}));
+    QCOMPARE(top_logprobs, (std::vector<double>{0, 9, 0}));
+    Window next{{4, 0}};
+    QVERIFY(bench.extend({next.part(7)}).ok());
+    QCOMPARE(bench.asked[1].targets, (std::vector<std::int32_t>{-1, -1}));
+    QCOMPARE(next.logits, std::vector<float>(vocabulary, 1));
   }
 
   void a_piece_without_logits_is_not_waited_for() {
@@ -163,7 +198,8 @@ class TestPipelineTextsOfEngine : public QObject {
     QVERIFY2(QString::fromStdString(extended.error().message).contains(text),
              extended.error().message.c_str());
     // An answer that comes too late does no harm.
-    if (row == "interrupt") bench.asked.at(0).answer(std::vector<float>(vocabulary));
+    if (row == "interrupt")
+      bench.asked.at(0).answer(pipeline::TextDriver::Answer{std::vector<float>(vocabulary), {}});
   }
 
   void it_says_what_it_can_not_do() {
@@ -176,7 +212,7 @@ class TestPipelineTextsOfEngine : public QObject {
     QVERIFY(!embedded.ok() && embedded.error().code == ErrorCode::Unsupported);
     QVERIFY(QString::fromStdString(embedded.error().message).contains("embeddings"));
     bench.texts.listen({});
-    QVERIFY(!bench.texts.open_session(9, 4).ok());
+    QVERIFY(!bench.texts.open_session(9, 4, {}).ok());
     QVERIFY(!bench.extend({window.part(7)}).ok());
   }
 

@@ -18,6 +18,7 @@ compute::ModelShape shape_of(std::uint32_t layers) {
   compute::ModelShape shape;
   shape.layers = layers;
   shape.hidden = 32;
+  shape.vocab = 256;
   return shape;
 }
 
@@ -33,6 +34,16 @@ Route route_of_three() {
   const StageRange ranges[] = {{0, 2, true, false}, {2, 1, false, false}, {3, 1, false, true}};
   for (std::uint8_t i = 0; i < 3; ++i)
     route.hops.push_back({crypto::node_id(key_of(static_cast<std::uint8_t>(i + 1)).public_key()), ranges[i]});
+  sign_route(route, key_of(9), network);
+  return route;
+}
+
+Route scored_text() {
+  Route route = route_of_three();
+  route.kind = SessionKind::Text;
+  route.length = 1;
+  route.positions = 100;
+  route.scores = TextScores{5, 200};
   sign_route(route, key_of(9), network);
   return route;
 }
@@ -58,9 +69,70 @@ class TestPipelineMessages : public QObject {
     QVERIFY(!decode_route(longer).ok());
   }
 
+  void routes_of_scored_texts() {
+    const Route route = scored_text();
+    const Bytes bytes = encode_route(route);
+    const auto read = decode_route(bytes);
+    QVERIFY(read.ok());
+    QVERIFY(*read == route && signature_holds(route, network));
+    Route plain = route;
+    plain.scores.reset();
+    QCOMPARE(encode_route(plain).size() + 5, bytes.size());
+    for (std::size_t size = 0; size < bytes.size(); ++size)
+      QVERIFY(!decode_route(ByteSpan(bytes).first(size)).ok());
+    const compute::ModelShape shape = shape_of(4);
+    QVERIFY(check_route(route, shape).ok());
+    const auto refused = [&](auto change) {
+      Route other = route;
+      change(other);
+      return !check_route(other, shape).ok();
+    };
+    QVERIFY(refused([](Route& other) { other.scores->top = 21; }));
+    QVERIFY(refused([](Route& other) { other.scores->vocabulary = 0; }));
+    QVERIFY(refused([&](Route& other) { other.scores->vocabulary = shape.vocab + 1; }));
+    QVERIFY(refused([](Route& other) { other.kind = SessionKind::Training, other.positions = 0; }));
+  }
+
+  void scores() {
+    const TextScores asked{2, 7};
+    PositionScores all(2, asked);
+    all.logprobs = {-1.5, 0};
+    all.top_tokens = {6, 0, 3, -1};
+    all.top_logprobs = {-0.25, -HUGE_VAL, 0, 0};
+    Bytes bytes;
+    append_scores(all, bytes);
+    QCOMPARE(bytes.size(), scores_bytes(2, asked));
+    const auto read = read_scores(bytes, 2, asked);
+    QVERIFY(read.ok());
+    QVERIFY(read->logprobs == all.logprobs && read->top_tokens == all.top_tokens &&
+            read->top_logprobs == all.top_logprobs);
+    PositionScores both(3, asked);
+    read->copy_to(1, both);
+    QCOMPARE(both.logprobs, (std::vector<double>{0, -1.5, 0}));
+    QCOMPARE(both.top_tokens, (std::vector<std::int32_t>{-1, -1, 6, 0, 3, -1}));
+    const auto refused = [&](auto change) {
+      PositionScores other = all;
+      change(other);
+      Bytes made;
+      append_scores(other, made);
+      return !read_scores(made, 2, asked).ok();
+    };
+    QVERIFY(refused([](PositionScores& other) { other.logprobs[0] = NAN; }));
+    QVERIFY(refused([](PositionScores& other) { other.logprobs[0] = 0.5; }));
+    QVERIFY(refused([](PositionScores& other) { other.top_tokens[0] = 7; }));
+    QVERIFY(refused([](PositionScores& other) { other.top_tokens[0] = -2; }));
+    QVERIFY(refused([](PositionScores& other) { other.top_logprobs[3] = NAN; }));
+  }
+
   // Every byte is signed.
+  void nobody_else_leads_a_session_data() {
+    QTest::addColumn<bool>("scored");
+    QTest::newRow("training") << false;
+    QTest::newRow("a scored text") << true;
+  }
   void nobody_else_leads_a_session() {
-    const Bytes bytes = encode_route(route_of_three());
+    QFETCH(bool, scored);
+    const Bytes bytes = encode_route(scored ? scored_text() : route_of_three());
     for (std::size_t at = 0; at < bytes.size(); ++at) {
       Bytes other = bytes;
       other[at] ^= 1;
@@ -153,6 +225,20 @@ class TestPipelineMessages : public QObject {
     QCOMPARE(*payload_bytes(Result{0, {32, 1, 0, 0, 0}}, route, route.hops[0], shape), std::size_t{0});
     QVERIFY(!payload_bytes(Result{0, {31, 1, 0, 0, 0}}, route, route.hops[1], shape));
     QVERIFY(!payload_bytes(Result{0, {48, 1, 0, 0, 0}}, route, route.hops[1], shape));
+    const Route scored = scored_text();
+    QCOMPARE(*payload_bytes(Work{0, 0, 2}, scored, scored.hops[0], shape), std::size_t{2 * 4 + 2 * 4});
+    QCOMPARE(*payload_bytes(Work{0, 0, 2}, scored, scored.hops[1], shape), std::size_t{2 * 4 + 2 * (32 + 4)});
+    QCOMPARE(*payload_bytes(Result{0, {2, 0, 0, 0, 0}}, scored, scored.hops[0], shape),
+             std::size_t{256 * 4 + 2 * (8 + 5 * 12)});
+    Route losses = route;
+    losses.kind = SessionKind::Text;
+    QVERIFY(check_route(losses, shape).ok());
+    QCOMPARE(*payload_bytes(Work{0, 0, 2}, losses, losses.hops[0], shape), 2 * ids);
+    QCOMPARE(*payload_bytes(Work{0, 0, 2}, losses, losses.hops[1], shape), ids + wide);
+    QVERIFY(!payload_bytes(Work{0, 1, 2}, losses, losses.hops[1], shape));  // no result is wanted
+    QCOMPARE(*payload_bytes(Result{0, {32, 1, 5, 0, 0}}, losses, losses.hops[1], shape), std::size_t{0});
+    losses.scores = TextScores{0, 256};
+    QVERIFY(!check_route(losses, shape).ok());
   }
 
   void commitments() {

@@ -63,6 +63,33 @@ std::vector<std::int32_t> alone(Module& module, const std::vector<std::int32_t>&
   return writer.tokens;
 }
 
+// Of all tokens but the first, given those before; nothing is scored after the last one.
+std::vector<std::int32_t> targets_of(const std::vector<std::int32_t>& text) {
+  std::vector<std::int32_t> targets(text.begin() + 1, text.end());
+  targets.push_back(-1);
+  return targets;
+}
+
+pipeline::PositionScores scores_alone(Module& module, const std::vector<std::int32_t>& text,
+                                      const pipeline::TextScores& asked, std::uint32_t piece) {
+  const StagePtr stage = stage_of(module, whole_model(four_layers()));
+  const std::vector<std::int32_t> targets = targets_of(text);
+  pipeline::PositionScores all(text.size(), asked);
+  if (!stage->open_session(1, 256).ok()) return {};
+  for (std::size_t at = 0; at < text.size(); at += piece) {
+    const std::size_t n = std::min<std::size_t>(piece, text.size() - at);
+    pipeline::PositionScores scores(n, asked);
+    compute::SessionPart part;
+    part.session = 1;
+    part.n = static_cast<std::uint32_t>(n);
+    part.tokens = text.data() + at;
+    part.scores = scores.view(targets.data() + at, asked);
+    if (!stage->extend_sessions(1, &part).ok()) return {};
+    scores.copy_to(at, all);
+  }
+  return all;
+}
+
 struct Fixture {
   const ModelShape shape = four_layers();
   PipelineLab lab;
@@ -83,17 +110,18 @@ struct Fixture {
     route.positions = 256;
     return route;
   }
-  void begin(std::uint32_t piece) {
+  void begin(std::uint32_t piece, std::optional<pipeline::TextScores> scores = std::nullopt) {
     pipeline::LeadEvents events;
     events.holders = [this](const pipeline::StageRange& range) { return lab.holders(range); };
     Node& home = lab.add_node();
-    driver =
-        std::make_unique<pipeline::TextDriver>(lab.around(home), home.key, Bytes(), route(piece), events);
+    pipeline::Route asked = route(piece);
+    asked.scores = scores;
+    driver = std::make_unique<pipeline::TextDriver>(lab.around(home), home.key, Bytes(), asked, events);
     driver->start();
   }
   Expected<void> write(const std::vector<std::int32_t>& tokens, std::size_t until) {
-    return driver->extend(tokens, [this, until](Span<const float> logits) {
-      const std::int32_t token = writer.next(logits);
+    return driver->extend(tokens, {}, [this, until](const pipeline::TextDriver::Answer& answer) {
+      const std::int32_t token = writer.next({answer.logits.data(), answer.logits.size()});
       if (writer.tokens.size() < until) (void)write({token}, until);
     });
   }
@@ -150,6 +178,95 @@ class TestPipelineTexts : public QObject {
     QVERIFY(all.driver->replaced() >= static_cast<std::uint64_t>(victims.size()));
   }
 
+  void the_scores_of_one_process_data() {
+    QTest::addColumn<QVector<int>>("victims");
+    QTest::newRow("nobody dies") << QVector<int>();
+    QTest::newRow("the middle one dies") << QVector<int>{1};
+    QTest::newRow("the last one dies") << QVector<int>{2};
+  }
+  // In pieces that are answered one after another, and at the end logits for the next token.
+  void the_scores_of_one_process() {
+    QFETCH(QVector<int>, victims);
+    const auto text = prompt_of(61);
+    const pipeline::TextScores asked{3, four_layers().vocab};
+    const auto expected = scores_alone(*module_, text, asked, 4);
+    QCOMPARE(expected.logprobs.size(), text.size());
+    QVERIFY(expected.logprobs[0] < 0 && expected.logprobs.back() == 0);
+    Fixture all(*module_);
+    all.begin(4, asked);
+    std::optional<pipeline::TextDriver::Answer> answer;
+    QVERIFY(all.driver->extend(text, targets_of(text), [&](auto got) { answer = std::move(got); }).ok());
+    all.lab.run_for(150 * millisecond);
+    QVERIFY(!answer);
+    for (const int victim : victims) all.lab.kill(*all.first[static_cast<std::size_t>(victim)]);
+    QVERIFY(all.lab.run_until([&] { return answer.has_value(); }, minute));
+    QCOMPARE(all.driver->replaced(), static_cast<std::uint64_t>(victims.size()));
+    QCOMPARE(answer->scores.logprobs, expected.logprobs);
+    QCOMPARE(answer->scores.top_tokens, expected.top_tokens);
+    QCOMPARE(answer->scores.top_logprobs, expected.top_logprobs);
+    const std::int32_t next = Writer().next({answer->logits.data(), answer->logits.size()});
+    QCOMPARE(std::vector<std::int32_t>{next}, alone(*module_, text, 1, 4));
+    // A text goes on without more to score.
+    QVERIFY(!all.driver->extend({next}, {}, [](const auto&) {}).ok());
+    answer.reset();
+    QVERIFY(all.driver->extend({next}, {-1}, [&](auto got) { answer = std::move(got); }).ok());
+    QVERIFY(all.lab.run_until([&] { return answer.has_value(); }, minute));
+    QCOMPARE(answer->scores.logprobs, std::vector<double>{0});
+  }
+
+  void the_losses_of_one_process_data() {
+    QTest::addColumn<QVector<int>>("victims");
+    QTest::newRow("nobody dies") << QVector<int>();
+    QTest::newRow("the first one dies") << QVector<int>{0};
+    QTest::newRow("two die") << QVector<int>{1, 2};
+  }
+  // Sequences by themselves, of which nothing is kept: a stage that comes late needs the open ones only.
+  void the_losses_of_one_process() {
+    QFETCH(QVector<int>, victims);
+    constexpr std::uint32_t pieces = 40, sequences = 2, length = 7;
+    const StagePtr stage = stage_of(*module_, whole_model(four_layers()));
+    Fixture all(*module_);
+    std::vector<pipeline::MicroBatchText> texts;
+    std::vector<pipeline::Sums> expected;
+    for (std::uint32_t i = 0; i < pieces; ++i) {
+      const auto tokens = prompt_of(sequences * length + i);
+      texts.push_back({sequences, {tokens.begin(), tokens.begin() + sequences * length}, targets_of(tokens)});
+      texts.back().targets.resize(sequences * length, 3);
+      MicroBatch batch;
+      batch.batch = sequences;
+      batch.sequence = length;
+      batch.tokens = texts.back().tokens.data();
+      batch.targets = texts.back().targets.data();
+      ForwardMetrics metrics;
+      QVERIFY(stage->evaluate(batch, nullptr, &metrics).ok());
+      expected.push_back({metrics.tokens, metrics.target_tokens, metrics.loss_sum, 0, 0});
+    }
+    pipeline::Route route = all.lab.route(all.first, sequences, 2);
+    route.kind = pipeline::SessionKind::Text;
+    route.length = length;
+    std::map<std::uint64_t, pipeline::Sums> sums;
+    std::size_t sent = 0;
+    pipeline::DriverEvents events;
+    events.next = [&]() -> std::optional<pipeline::MicroBatchText> {
+      if (sent == texts.size()) return std::nullopt;
+      return texts[sent++];
+    };
+    events.finished = [&](std::uint64_t index, const pipeline::Sums& one) { sums[index] = one; };
+    events.lead.holders = [&](const auto& range) { return all.lab.holders(range); };
+    Node& home = all.lab.add_node();
+    pipeline::Driver driver(all.lab.around(home), home.key, Bytes(), route, events);
+    driver.start();
+    QVERIFY(all.lab.run_until([&] { return sums.size() == 10; }, minute));
+    for (const int victim : victims) all.lab.kill(*all.first[static_cast<std::size_t>(victim)]);
+    QVERIFY(all.lab.run_until([&] { return sums.size() == pieces; }, minute));
+    QCOMPARE(driver.replaced(), static_cast<std::uint64_t>(victims.size()));
+    for (std::uint32_t i = 0; i < pieces; ++i) QVERIFY(sums[i] == expected[i]);
+    driver.close();
+    all.lab.run_for(3 * test::second);
+    for (const auto& stages : {all.first, all.second})
+      for (const Node* node : stages) QVERIFY(!node->alive || node->texts->sessions() == 0);
+  }
+
   // Many texts at the same stages do not mix.
   void texts_beside_each_other() {
     const auto prompt = prompt_of(9);
@@ -165,7 +282,7 @@ class TestPipelineTexts : public QObject {
           pipeline::LeadEvents{[&](const auto& range) { return all.lab.holders(range); }, nullptr}));
       others.back()->start();
       QVERIFY(others.back()
-                  ->extend(prompt_of(static_cast<std::size_t>(10 + i)), [&](Span<const float>) { ++answers; })
+                  ->extend(prompt_of(static_cast<std::size_t>(10 + i)), {}, [&](const auto&) { ++answers; })
                   .ok());
     }
     QVERIFY(all.write(prompt, 12).ok());
@@ -221,11 +338,11 @@ class TestPipelineTexts : public QObject {
   void texts_have_bounds() {
     Fixture all(*module_);
     all.begin(8);
-    QVERIFY(!all.driver->extend({}, [](Span<const float>) {}).ok());
-    QVERIFY(!all.driver->extend(prompt_of(257), [](Span<const float>) {}).ok());
+    QVERIFY(!all.driver->extend({}, {}, [](const auto&) {}).ok());
+    QVERIFY(!all.driver->extend(prompt_of(257), {}, [](const auto&) {}).ok());
     QVERIFY(all.write(prompt_of(255), 2).ok());
     QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() == 2; }, minute));
-    QVERIFY(!all.driver->extend({1}, [](Span<const float>) {}).ok());
+    QVERIFY(!all.driver->extend({1}, {}, [](const auto&) {}).ok());
     // A stage of training takes no texts.
     Node& other = all.lab.add_stage({0, 1, true, false}, {64, 4, 4});
     pipeline::Route route = all.route(8);

@@ -15,6 +15,7 @@ using namespace neuroshard::runtime;  // NOLINT
 namespace {
 
 constexpr std::uint32_t vocabulary = 5, window = 8;
+const std::vector<std::int32_t> test_tokens{1, 2, 3, 4, 0, 1};  // two sequences of three
 
 compute::ModelShape small_shape() {
   compute::ModelShape shape;
@@ -33,6 +34,13 @@ compute::ModelShape small_shape() {
 // The weights of a round.
 rounds::Anchor anchor_of(std::uint64_t round) {
   const std::vector<float> weights(compute::model_parameter_count(small_shape()), static_cast<float>(round));
+  return rounds::state_in_memory(weights, weights);
+}
+
+// Of which each token has other logits.
+rounds::Anchor other_anchor() {
+  std::vector<float> weights(compute::model_parameter_count(small_shape()));
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 11) / 11;
   return rounds::state_in_memory(weights, weights);
 }
 
@@ -100,12 +108,7 @@ struct Bench {
     engine::PipelinePart part;
     part.anchor = std::make_shared<engine::AnchorStage>([this]() -> Expected<compute::StagePtr> {
       ++stages_made;
-      compute::StageSpec spec;
-      spec.shape = small_shape();
-      spec.layer_count = 1;
-      spec.embed = spec.head = true;
-      spec.trainable = false;
-      return compute::make_stage(module, spec);
+      return stage();
     });
     part.text_lane = std::make_shared<pipeline::TextLane>([anchor = part.anchor] { return anchor->stage(); },
                                                           range(), small_shape());
@@ -116,6 +119,25 @@ struct Bench {
     sessions = std::make_unique<pipeline::SessionTable>(around(), pipeline::TableOptions{range(), {1}});
     lines.sessions = sessions.get();
     service->on_ready(part, around(), *sessions);
+  }
+  Expected<compute::StagePtr> stage() {
+    compute::StageSpec spec;
+    spec.shape = small_shape();
+    spec.layer_count = 1;
+    spec.embed = spec.head = true;
+    spec.trainable = false;
+    return compute::make_stage(module, spec);
+  }
+  bool ask_losses(std::size_t pieces, std::optional<Expected<pipeline::Sums>>* result) {
+    const pipeline::MicroBatchText piece{2, test_tokens, test_tokens};
+    return texts.evaluate({3, std::vector<pipeline::MicroBatchText>(pieces, piece),
+                           [result](Expected<pipeline::Sums> sums) { *result = std::move(sums); }});
+  }
+  std::optional<Expected<pipeline::Sums>> losses(std::size_t pieces) {
+    std::optional<Expected<pipeline::Sums>> result;
+    if (!ask_losses(pieces, &result)) return result;
+    for (int second = 0; second < 60 && !result; ++second) run_for(std::chrono::seconds(1));
+    return result;
   }
   // In small steps, as the compute thread gets its jobs from the executor.
   void run_for(Duration duration) {
@@ -152,7 +174,7 @@ class TestPartTexts : public QObject {
   void a_text_has_the_weights_of_the_newest_round() {
     Bench bench;
     QCOMPARE(bench.stages_made, 0);
-    QVERIFY(bench.texts.open_session(1, window).ok());
+    QVERIFY(bench.texts.open_session(1, window, {}).ok());
     QCOMPARE(bench.first_logit(1, {1, 2, 3}).value(), logit_of(3));
     QCOMPARE(bench.texts.round(), std::uint64_t{3});
     QCOMPARE(bench.first_logit(1, {4}).value(), logit_of(3));
@@ -161,26 +183,74 @@ class TestPartTexts : public QObject {
     bench.run_for(std::chrono::seconds(1));
     QCOMPARE(bench.texts.round(), std::uint64_t{4});
     QCOMPARE(bench.first_logit(1, {4}).error().code, ErrorCode::Cancelled);
-    QVERIFY(bench.texts.open_session(2, window).ok());
+    QVERIFY(bench.texts.open_session(2, window, {}).ok());
     QCOMPARE(bench.first_logit(2, {1, 2, 3, 4}).value(), logit_of(4));
     QCOMPARE(bench.stages_made, 1);
   }
 
+  void losses_have_the_weights_of_the_newest_round() {
+    Bench bench;
+    const auto loss_of = [&](const rounds::Anchor& weights) {
+      engine::AnchorStage anchor([&]() -> Expected<compute::StagePtr> { return bench.stage(); });
+      anchor.use(weights);
+      compute::MicroBatch batch{2, 3, test_tokens.data(), test_tokens.data()};
+      compute::ForwardMetrics metrics;
+      (void)anchor.stage().value()->evaluate(batch, nullptr, &metrics);
+      return metrics.loss_sum;
+    };
+    const auto measured = bench.losses(5);
+    QVERIFY(measured && measured->ok());
+    QCOMPARE((*measured)->loss, 5 * loss_of(anchor_of(3)));
+    QCOMPARE((*measured)->target_tokens, std::uint64_t{5 * 6});
+    QCOMPARE(bench.sessions->size(pipeline::SessionKind::Text), std::size_t{0});
+    bench.newest = engine::RoundTrainer::Newest{4, other_anchor()};
+    const auto later = bench.losses(1);
+    QVERIFY(later && later->ok());
+    QCOMPARE((*later)->loss, loss_of(other_anchor()));
+    QVERIFY(loss_of(anchor_of(3)) != loss_of(other_anchor()));
+  }
+
+  void losses_end_with_their_round() {
+    Bench bench;
+    bench.lines.silent = true;
+    std::optional<Expected<pipeline::Sums>> result;
+    QVERIFY(bench.ask_losses(1, &result));
+    bench.run_for(std::chrono::seconds(2));
+    QVERIFY(!result);
+    bench.newest = engine::RoundTrainer::Newest{4, anchor_of(4)};
+    bench.run_for(std::chrono::seconds(1));
+    QVERIFY(result && !result->ok());
+    QCOMPARE(result->error().code, ErrorCode::Cancelled);
+  }
+
+  void losses_say_which_part_does_not_answer() {
+    Bench bench;
+    bench.lines.silent = true;
+    const auto result = bench.losses(2);
+    QVERIFY(result && !result->ok());
+    QVERIFY2(result->error().message.find("part 1 of the model does not answer") != std::string::npos,
+             result->error().message.c_str());
+    bench.service->on_gone();
+    const auto gone = bench.losses(1);
+    QVERIFY(gone && !gone->ok());
+    QCOMPARE(gone->error().code, ErrorCode::Unavailable);
+  }
+
   void its_weights_stay_in_memory_for_a_minute() {
     Bench bench;
-    QVERIFY(bench.texts.open_session(1, window).ok());
+    QVERIFY(bench.texts.open_session(1, window, {}).ok());
     QVERIFY(bench.first_logit(1, {1}).ok());
     bench.run_for(std::chrono::minutes(3));  // while a text is open
     QVERIFY(bench.first_logit(1, {1}).ok());
     QCOMPARE(bench.stages_made, 1);
     bench.texts.close_session(1);
     bench.run_for(std::chrono::seconds(30));
-    QVERIFY(bench.texts.open_session(2, window).ok());
+    QVERIFY(bench.texts.open_session(2, window, {}).ok());
     QVERIFY(bench.first_logit(2, {1}).ok());
     QCOMPARE(bench.stages_made, 1);
     bench.texts.close_session(2);
     bench.run_for(std::chrono::minutes(2));
-    QVERIFY(bench.texts.open_session(3, window).ok());
+    QVERIFY(bench.texts.open_session(3, window, {}).ok());
     QVERIFY(bench.first_logit(3, {1}).ok());
     QCOMPARE(bench.stages_made, 2);
   }
@@ -188,7 +258,7 @@ class TestPartTexts : public QObject {
   void a_part_that_does_not_answer_is_named() {
     Bench bench;
     bench.lines.silent = true;
-    QVERIFY(bench.texts.open_session(1, window).ok());
+    QVERIFY(bench.texts.open_session(1, window, {}).ok());
     const MonotonicTime begun = bench.world.now();
     const auto logit = bench.first_logit(1, {1});
     QCOMPARE(logit.error().code, ErrorCode::Unavailable);
@@ -220,7 +290,7 @@ class TestPartTexts : public QObject {
       bench.holders.emplace(std::vector<compute::StageRange>{Bench::range()}, 0, bench.lines.own,
                             [] { return std::make_shared<const chain::Registry>(); });
     if (row == "no training") bench.service->on_gone();
-    QVERIFY(bench.texts.open_session(1, window).ok());
+    QVERIFY(bench.texts.open_session(1, window, {}).ok());
     const auto logit = bench.first_logit(1, {1});
     QVERIFY(!logit.ok());
     QVERIFY2(QString::fromStdString(logit.error().message).contains(text), logit.error().message.c_str());
