@@ -1,12 +1,15 @@
-// Lines over the node's connections to its peers. A line to the node itself leads to its own sessions.
+// Lines over the node's connections to its peers, opened at a pace that they allow. A line to the node itself leads to its own
+// sessions.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 
 #include "core/base/lifetime.h"
 #include "core/net/peer_pool.h"
+#include "core/pipeline/opening_pace.h"
 #include "core/pipeline/session_table.h"
 
 namespace neuroshard::pipeline {
@@ -16,19 +19,27 @@ class PeerLines final : public Lines {
   // Where a node was last; nothing: unknown.
   using FindContact = std::function<std::optional<net::Contact>(const net::NodeId&)>;
 
-  // pool and executor outlive it.  Threads: the executor's.
-  PeerLines(net::PeerPool& pool, Executor& executor, const net::NodeId& own, FindContact find);
+  // pool, executor and clock outlive it.  Threads: the executor's.
+  PeerLines(net::PeerPool& pool, Executor& executor, const Clock& clock, const net::NodeId& own,
+            FindContact find);
 
   // Null: this node has no stage. The table outlives the lines, or is withdrawn.
   void set_own_sessions(SessionTable* table) { own_sessions_ = table; }
   void open(const net::NodeId& peer, Opened done) override;
 
  private:
+  void connect(const net::NodeId& peer, Opened done);
+  void open_own(Opened done);
+
   net::PeerPool& pool_;
   Executor& executor_;
+  const Clock& clock_;
   const net::NodeId own_;
   const FindContact find_;
   SessionTable* own_sessions_ = nullptr;
+  OpeningPace pace_;
+  std::map<std::uint64_t, std::unique_ptr<TimerHandle>> waiting_;  // for their turn, by number
+  std::uint64_t next_number_ = 0;
   Lifetime lifetime_;
 };
 

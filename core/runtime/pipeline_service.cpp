@@ -17,7 +17,6 @@ constexpr Duration told_again = std::chrono::minutes(1);
 // Sessions are let in by the most that each may keep, which is several times what they do keep.
 constexpr std::uint64_t sessions_reserve = 8, least_session_bytes = 64u << 20;
 constexpr std::size_t sessions_of_a_driver = 2;  // one takes the place of the other
-constexpr net::RequestLimits stream_limits{.per_second = 5, .burst = 50};
 
 }  // namespace
 
@@ -39,11 +38,11 @@ PipelineService::~PipelineService() {
 void PipelineService::open(std::uint64_t seed, bool one_lan) {
   PeerHost& host = services_.host;
   lines_ = std::make_unique<pipeline::PeerLines>(
-      host.member().pool(), host.executor(), host.id(),
+      host.member().pool(), host.executor(), host.clock(), host.id(),
       [&host](const net::NodeId& id) { return host.member().find(id); });
   streams_.emplace(host.member().methods().add_stream(
       net::Method::PipelineSession,
-      net::MethodLimits(std::make_shared<net::RequestLimiter>(stream_limits, one_lan, seed)),
+      net::MethodLimits(std::make_shared<net::RequestLimiter>(pipeline::stream_limits, one_lan, seed)),
       [this](const net::Caller& from, std::shared_ptr<net::PeerStream> stream) {
         take(from, std::move(stream));
       }));

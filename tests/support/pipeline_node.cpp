@@ -116,9 +116,9 @@ class PipelineNode {
         runtime::PeerHost::start(test::key_numbered(config.at("key")), services_, std::move(options)));
     compute_ = make_thread_executor("compute", 4096);
     host_->run([&] {
-      lines_ =
-          std::make_unique<pipeline::PeerLines>(host_->member().pool(), host_->executor(), host_->id(),
-                                                [this](const net::NodeId& id) { return contact_of(id); });
+      lines_ = std::make_unique<pipeline::PeerLines>(
+          host_->member().pool(), host_->executor(), clock_, host_->id(),
+          [this](const net::NodeId& id) { return contact_of(id); });
       if (config.contains("stage")) open_stage(config);
     });
     say({{"ready", true}, {"id", to_hex(host_->id())}, {"address", platform::to_text(host_->endpoint())}});
