@@ -2,17 +2,10 @@
 
 #include <algorithm>
 
+#include "core/base/utf8.h"
+
 namespace neuroshard::history {
 namespace {
-
-// Cuts at a character's beginning, so that what remains is still UTF-8.
-std::string bounded(std::string text) {
-  if (text.size() <= max_event_bytes) return text;
-  std::size_t end = max_event_bytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  text.resize(end);
-  return text;
-}
 
 Expected<EventPage> collect(storage::Statement& statement, std::uint32_t limit) {
   EventPage page;
@@ -44,8 +37,8 @@ void EventLog::append(LogLevel level, std::string category, std::string text) {
   Event event;
   event.time_ms = to_unix_ms(clock_.wall_now());
   event.level = level;
-  event.category = bounded(std::move(category));
-  event.text = bounded(std::move(text));
+  event.category = valid_utf8(category, max_event_bytes);
+  event.text = valid_utf8(text, max_event_bytes);
   unwritten_.push_back(std::move(event));
   if (flush().ok()) return;
   if (unwritten_.size() > max_unwritten_events) {
