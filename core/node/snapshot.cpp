@@ -2,18 +2,11 @@
 
 #include <algorithm>
 
+#include "core/base/utf8.h"
 #include "core/node/rounds_report.h"
 
 namespace neuroshard::node {
 namespace {
-
-// Cuts at a character's start, so that the text stays UTF-8.
-void cut(std::string& text, std::size_t most) {
-  if (text.size() <= most) return;
-  std::size_t end = most;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  text.resize(end);
-}
 
 // Every text of a snapshot with its limit, in one place for bound() and encoded_bytes().
 template <class SnapshotType, class Visit>
@@ -86,8 +79,12 @@ void bound(Snapshot& snapshot) {
   ChainView& chain = snapshot.rounds.chain;
   if (chain.missing.size() > max_missing) chain.missing.resize(max_missing);
   if (chain.others.size() > max_other_histories) chain.others.resize(max_other_histories);
-  if (auto& part = snapshot.rounds.part; part && part->path.size() > max_path) part->path.resize(max_path);
-  for_each_text(snapshot, cut);
+  if (auto& part = snapshot.rounds.part) {
+    if (part->path.size() > max_path) part->path.resize(max_path);
+    for (auto* by_part : {&part->holders, &part->speeds, &part->checkers})
+      if (by_part->size() > max_path) by_part->resize(max_path);
+  }
+  for_each_text(snapshot, [](std::string& text, std::size_t most) { text = valid_utf8(text, most); });
 }
 
 void bound(RoundsReport& report) {

@@ -12,6 +12,7 @@ class TestSnapshot : public QObject {
  private Q_SLOTS:
   void everything_too_long_still_fits();
   void texts_are_cut_between_characters();
+  void bytes_that_are_no_text_are_replaced();
   void most_urgent_alerts_stay();
 };
 
@@ -45,6 +46,8 @@ Snapshot overfull() {
   rounds.chain.missing.assign(100, long_text);
   rounds.chain.others.assign(100, {long_text, 1});
   rounds.part->path.assign(100, {long_text, 1.5, 2.5});
+  rounds.part->holders.assign(100'000, 1);
+  rounds.part->speeds = rounds.part->checkers = rounds.part->holders;
   return snapshot;
 }
 
@@ -59,6 +62,9 @@ void TestSnapshot::everything_too_long_still_fits() {
   QCOMPARE(snapshot.pause_reasons.size(), max_reasons);
   QCOMPARE(snapshot.sensors.size(), max_sensors);
   QCOMPARE(snapshot.rounds.part->path.size(), max_path);
+  for (const auto* by_part :
+       {&snapshot.rounds.part->holders, &snapshot.rounds.part->speeds, &snapshot.rounds.part->checkers})
+    QCOMPARE(by_part->size(), max_path);
 }
 
 void TestSnapshot::texts_are_cut_between_characters() {
@@ -67,6 +73,14 @@ void TestSnapshot::texts_are_cut_between_characters() {
   bound(snapshot);
   QVERIFY(snapshot.program.notice.size() <= max_text);
   QCOMPARE(snapshot.program.notice.size() % 3, std::size_t{0});
+}
+
+// A receiver refuses a message with other texts.
+void TestSnapshot::bytes_that_are_no_text_are_replaced() {
+  Snapshot snapshot;
+  snapshot.program.data_directory = "/srv/caf\xE9";
+  bound(snapshot);
+  QCOMPARE(snapshot.program.data_directory, std::string("/srv/caf\xEF\xBF\xBD"));
 }
 
 void TestSnapshot::most_urgent_alerts_stay() {
