@@ -64,9 +64,10 @@ void SessionLead::lead_around(std::uint8_t position) {
     retries_[position] = executor_.post_after(retry_, [this, position] { lead_around(position); });
     return;
   }
-  route_.hops[position].node = *other;
+  net::NodeId& node = route_.hops[position].node;
+  if (node != *other) ++replaced_;  // else the same one is asked again
+  node = *other;
   ++route_.revision;
-  ++replaced_;
   sign_route(route_, key_, network_);
   hop_.follow(route_, 0);
 }
