@@ -7,6 +7,7 @@
 #include <future>
 
 #include <proto/control.grpc.pb.h>
+#include "core/base/utf8.h"
 #include "core/control/detail/call_rules.h"
 #include "core/control/detail/convert.h"
 #include "core/control/detail/dispatch.h"
@@ -46,8 +47,8 @@ class ControlService final : public wire::Control::Service {
   Status Hello(ServerContext* context, const wire::HelloRequest* request, wire::HelloReply* reply) override {
     if (const auto allowed = check_caller(*context, Scope::Look, /*any_version=*/true); !allowed.ok())
       return to_status(allowed.error());
-    logger_.debug("control", fmt::format("{} ({}) says hello", request->program().substr(0, 100),
-                                         request->build().substr(0, 40)));
+    logger_.debug("control", fmt::format("{} ({}) says hello", valid_utf8(request->program(), 100),
+                                         valid_utf8(request->build(), 40)));
     reply->mutable_control()->set_major(options_.speaks.major);
     reply->mutable_control()->set_minor(options_.speaks.minor);
     reply->set_build(options_.build);

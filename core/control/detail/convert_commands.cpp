@@ -1,4 +1,5 @@
 // Commands, their progress and their results, as messages.
+#include "core/base/utf8.h"
 #include "core/control/detail/convert.h"
 #include "core/control/detail/convert_parts.h"
 
@@ -181,7 +182,7 @@ void encode(const node::SessionSensors& from, wire::SessionReport* to) {
     to->set_input_idle(seconds < 0 ? 0 : static_cast<std::uint64_t>(seconds));
   }
   if (from.full_screen) to->set_full_screen(*from.full_screen);
-  to->set_full_screen_program(from.full_screen_program.substr(0, node::max_text));
+  to->set_full_screen_program(valid_utf8(from.full_screen_program, node::max_text));
   if (from.metered) to->set_metered(*from.metered);
 }
 
@@ -190,7 +191,7 @@ node::SessionSensors decode(const wire::SessionReport& from) {
   node::SessionSensors to;
   if (from.has_input_idle()) to.input_idle = std::chrono::seconds(std::min(from.input_idle(), longest));
   if (from.has_full_screen()) to.full_screen = from.full_screen();
-  to.full_screen_program = from.full_screen_program().substr(0, node::max_text);
+  to.full_screen_program = valid_utf8(from.full_screen_program(), node::max_text);
   if (from.has_metered()) to.metered = from.metered();
   return to;
 }

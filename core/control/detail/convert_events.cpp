@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "core/base/utf8.h"
 #include "core/control/detail/convert.h"
 #include "core/control/detail/convert_parts.h"
 
@@ -64,8 +65,8 @@ std::optional<Error> error_of(const Message& message) {
 
 void encode(const Error& from, wire::Error* to) {
   to->set_code(1 + static_cast<std::uint32_t>(from.code));
-  to->set_message(from.message.substr(0, max_error_text));
-  to->set_context(from.context.substr(0, max_error_text));
+  to->set_message(valid_utf8(from.message, max_error_text));
+  to->set_context(valid_utf8(from.context, max_error_text));
 }
 
 Error decode(const wire::Error& from) {

@@ -1,3 +1,4 @@
+#include "core/base/utf8.h"
 #include "core/control/detail/convert.h"
 #include "core/control/detail/convert_parts.h"
 
@@ -31,8 +32,9 @@ void encode(const node::LogPage& from, wire::LogPage* to) {
     sent->set_sequence(entry.sequence);
     sent->set_at(to_unix_ms(entry.at));
     sent->set_level(static_cast<std::uint32_t>(entry.record.level));
-    sent->set_category(entry.record.category);
-    sent->set_message(entry.record.message);
+    // Peers' words and names of files are among them: one of them must not make the page unreadable.
+    sent->set_category(valid_utf8(entry.record.category));
+    sent->set_message(valid_utf8(entry.record.message));
   }
   to->set_next(from.next);
   to->set_more(from.more);
