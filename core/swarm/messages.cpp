@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/utf8.h"
 
 namespace neuroshard::swarm {
 
@@ -85,7 +86,7 @@ Expected<nat::RelayTicket> decode_ticket(ByteSpan bytes) {
 
 Bytes encode_dial_back(const DialBackAnswer& answer) {
   Bytes bytes = {static_cast<std::uint8_t>(answer.reached ? 1 : 0)};
-  const std::string why = answer.why.substr(0, max_reason);
+  const std::string why = valid_utf8(answer.why, max_reason);
   bytes.insert(bytes.end(), why.begin(), why.end());
   return bytes;
 }
@@ -93,7 +94,7 @@ Bytes encode_dial_back(const DialBackAnswer& answer) {
 Expected<DialBackAnswer> decode_dial_back(ByteSpan bytes) {
   if (bytes.empty() || bytes[0] > 1 || bytes.size() > 1 + max_reason)
     return make_error(ErrorCode::Corrupt, "the answer to a dial-back can't be read");
-  DialBackAnswer answer{bytes[0] == 1, std::string(as_text(bytes.subspan(1)))};
+  DialBackAnswer answer{bytes[0] == 1, valid_utf8(as_text(bytes.subspan(1)), max_reason)};
   for (char& c : answer.why)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   return answer;

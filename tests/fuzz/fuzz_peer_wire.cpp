@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/utf8.h"
 #include "core/net/peer_channel.h"
 #include "core/rpc/detail/wire.h"
 
@@ -51,6 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_message<wire::Chunk>(rest, piece);
   const Error error = rpc::detail::to_error(grpc::Status(static_cast<grpc::StatusCode>(data[0] % 20), text));
   NS_CHECK(error.message.size() <= net::max_error_text);
+  NS_CHECK(valid_utf8(error.message) == error.message);
   for (const char c : error.message) NS_CHECK(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
   if (const auto endpoint = rpc::detail::endpoint_of_peer(text); endpoint.ok()) {
     const auto again = rpc::detail::endpoint_of_peer(rpc::detail::target_of(*endpoint));

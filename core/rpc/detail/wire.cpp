@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/utf8.h"
 #include "core/net/peer_channel.h"
 
 namespace neuroshard::rpc::detail {
@@ -47,13 +48,13 @@ grpc::Status to_status(const Error& error) {
   const auto pair =
       std::find_if(std::begin(pairs), std::end(pairs), [&](const Pair& p) { return p.code == error.code; });
   return {pair == std::end(pairs) ? grpc::StatusCode::INTERNAL : pair->status,
-          error.message.substr(0, net::max_error_text)};
+          valid_utf8(error.message, net::max_error_text)};
 }
 
 Error to_error(const grpc::Status& status) {
   const auto pair = std::find_if(std::begin(pairs), std::end(pairs),
                                  [&](const Pair& p) { return p.status == status.error_code(); });
-  std::string text = status.error_message().substr(0, net::max_error_text);
+  std::string text = valid_utf8(status.error_message(), net::max_error_text);
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   // The library's own words; the other end's say more.
