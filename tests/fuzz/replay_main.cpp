@@ -19,6 +19,8 @@
 #include "core/base/rng.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+// A target that has it demands more of a seed than of any other input.
+extern "C" __attribute__((weak)) void check_seed(const std::uint8_t* data, std::size_t size);
 
 namespace {
 
@@ -161,6 +163,7 @@ int main(int argc, char** argv) {
     if (only >= 0 && number != only) continue;
     current_input = static_cast<sig_atomic_t>(number);
     LLVMFuzzerTestOneInput(input.data(), input.size());
+    if (number < seed_count && check_seed != nullptr) check_seed(input.data(), input.size());
   }
   std::printf("%ld seeds and %ld mutations, no crash\n", seed_count, mutations);
   return 0;
