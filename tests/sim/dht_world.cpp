@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "tests/sim/hostile_member.h"
 
 namespace neuroshard::testing {
 namespace {
@@ -20,66 +21,13 @@ Bytes item_payload(std::size_t item, int version) {
 
 }  // namespace
 
-// The answer of a hostile member. It is reachable and lives, so it passes every ping.
-class Population::Hostile {
- public:
-  Hostile(Population& population, net::NodeId self) : population_(population), self_(self) {}
-
-  void handle(const net::Caller& from, net::Method method, ByteSpan bytes, const net::Respond& respond) {
-    const auto request = dht::decode_request(method, bytes);
-    if (!request.ok()) return respond(request.error());
-    switch (method) {
-      case net::Method::DhtPing: return respond(dht::encode_endpoint(from.endpoint));
-      case net::Method::DhtStore:
-        first_.try_emplace(request->record.path + to_hex(request->record.publisher), request->record);
-        return respond(Bytes{});
-      default: return respond(dht::encode_found(method, held(request->target), contacts(request->target)));
-    }
-  }
-
- private:
-  std::vector<const dht::Record*> held(const net::NodeId& key) const {
-    std::vector<const dht::Record*> records;
-    if (population_.options_.hostility != Hostility::Stale) return records;
-    for (const auto& [name, record] : first_)
-      if (dht::key_of(population_.network_id_, record.path) == key &&
-          records.size() < dht::max_answer_records)
-        records.push_back(&record);
-    return records;
-  }
-
-  std::vector<net::Contact> contacts(const net::NodeId& target) const {
-    if (population_.options_.hostility == Hostility::Invent) {
-      std::vector<net::Contact> invented;
-      for (std::size_t i = 0; i < dht::max_contacts; ++i) {
-        net::NodeId id = target;
-        for (std::size_t b = 3; b < id.size(); ++b)
-          id[b] = static_cast<std::uint8_t>(population_.rng_.below(256));
-        invented.push_back({id, population_.nobody()});
-      }
-      return invented;
-    }
-    std::vector<net::Contact> near = population_.accomplices_;
-    const std::size_t kept = std::min(near.size(), dht::max_contacts);
-    std::partial_sort(
-        near.begin(), near.begin() + static_cast<std::ptrdiff_t>(kept), near.end(),
-        [&](const net::Contact& a, const net::Contact& b) { return net::closer(target, a.id, b.id); });
-    near.resize(kept);
-    return near;
-  }
-
-  Population& population_;
-  net::NodeId self_;
-  std::map<std::string, dht::Record> first_;
-};
-
 struct Population::Member {
   crypto::KeyPair key;
   net::Contact contact;
   sim::Host host = 0;
   std::unique_ptr<sim::HostExecutor> executor;
   std::unique_ptr<dht::DhtNode> node;  // honest
-  std::unique_ptr<Hostile> hostile;
+  std::unique_ptr<HostileMember> hostile;
   MonotonicTime joined{};
   bool gone = false;
 };
@@ -133,7 +81,8 @@ std::size_t Population::add(bool hostile, const crypto::KeyPair* key, platform::
   m.host = network_.add(m.contact.id, endpoint, sim::Nat::None, nullptr);
   m.executor = std::make_unique<sim::HostExecutor>(world_);
   if (hostile) {
-    m.hostile = std::make_unique<Hostile>(*this, m.contact.id);
+    m.hostile = std::make_unique<HostileMember>(HostileMember::Surroundings{
+        options_.hostility, network_id_, accomplices_, rng_, [this] { return nobody(); }});
     accomplices_.push_back(m.contact);
     network_.set_handler(
         m.host, [&m](const net::Caller& from, net::Method method, ByteSpan bytes,
@@ -186,17 +135,18 @@ void Population::join_all(Duration span) {
   for (const auto& member : members_)
     if (member->node != nullptr) member->node->join(some_contacts(options_.told), [](std::size_t) {});
   world_.run_for(std::chrono::minutes(1));
-  // Hostile members make themselves known as honest ones do: by asking.
-  for (const auto& member : members_) {
-    if (member->hostile == nullptr) continue;
-    dht::Request request;
-    request.port = 9000;
-    request.target = member->contact.id;
-    for (const net::Contact& contact : some_contacts(40))
-      network_.caller(member->host)
-          .call(contact, net::Method::DhtFindNode, dht::encode_request(net::Method::DhtFindNode, request),
-                std::chrono::seconds(2), [](Expected<Bytes>) {});
-  }
+  for (const auto& member : members_)
+    if (member->hostile != nullptr) make_known(*member, member->contact.id);
+}
+
+void Population::make_known(const Member& member, const net::NodeId& target) {
+  dht::Request request;
+  request.port = 9000;
+  request.target = target;
+  for (const net::Contact& contact : some_contacts(40))
+    network_.caller(member.host)
+        .call(contact, net::Method::DhtFindNode, dht::encode_request(net::Method::DhtFindNode, request),
+              std::chrono::seconds(2), [](Expected<Bytes>) {});
 }
 
 std::size_t Population::random_honest() {
@@ -320,14 +270,7 @@ void Population::surround(std::size_t item, std::size_t count, std::size_t group
         platform::IpAddress::v4(static_cast<std::uint8_t>(32 + byte(16)), byte(8), byte(0),
                                 static_cast<std::uint8_t>(1 + i / groups)),
         9000};
-    const std::size_t index = add(true, &best, endpoint);
-    dht::Request request;
-    request.port = 9000;
-    request.target = key;
-    for (const net::Contact& contact : some_contacts(40))
-      network_.caller(members_[index]->host)
-          .call(contact, net::Method::DhtFindNode, dht::encode_request(net::Method::DhtFindNode, request),
-                std::chrono::seconds(2), [](Expected<Bytes>) {});
+    make_known(*members_[add(true, &best, endpoint)], key);
   }
 }
 

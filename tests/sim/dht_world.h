@@ -10,16 +10,9 @@
 #include "core/dht/dht_node.h"
 #include "core/sim/network.h"
 #include "core/sim/world.h"
+#include "tests/sim/hostile_member.h"
 
 namespace neuroshard::testing {
-
-// Hostile members do all of this at once:
-enum class Hostility : std::uint8_t {
-  None,
-  Poison,  // answer with accomplices nearest to the target, claim to hold nothing, take stores and drop them
-  Stale,   // as Poison, but they keep the first record of each publisher and replay it for ever
-  Invent,  // answer with contacts near the target that do not exist
-};
 
 struct PopulationOptions {
   std::size_t members = 100;
@@ -90,11 +83,12 @@ class Population {
 
  private:
   struct Member;
-  class Hostile;
 
   std::size_t add(bool hostile, const crypto::KeyPair* key, platform::Endpoint endpoint);
   void start(Member& member);
   void retire(std::size_t index);
+  // As honest members do: the member asks some for what is near the target.
+  void make_known(const Member& member, const net::NodeId& target);
   crypto::KeyPair new_key();
   platform::Endpoint new_endpoint();
   platform::Endpoint nobody();  // where there is none
