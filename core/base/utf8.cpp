@@ -36,4 +36,11 @@ std::string valid_utf8(std::string_view text, std::size_t most) {
   return result;
 }
 
+std::string one_line(std::string_view text, std::size_t most) {
+  std::string result = valid_utf8(text, most);
+  for (char& c : result)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  return result;
+}
+
 }  // namespace neuroshard

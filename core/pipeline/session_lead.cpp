@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/utf8.h"
+
 namespace neuroshard::pipeline {
 namespace {
 
@@ -36,7 +38,8 @@ void SessionLead::lost(const Lost& lost) {
   // Somebody else is there by now.
   if (route_.hops[lost.position].node != lost.node) return;
   ready_ = false;
-  if (events_.lost) events_.lost(lost);
+  // Another node's words.
+  if (events_.lost) events_.lost({lost.position, lost.node, one_line(lost.what)});
   if (failed_.size() >= most_failures) failed_.clear();
   failed_[lost.node] = clock_.monotonic_now();
   lead_around(lost.position);

@@ -13,7 +13,7 @@
 
 namespace neuroshard::pipeline {
 
-// What a route asks for.
+// As a route asks for them.
 struct TextScores {
   std::uint32_t top = 0;         // likeliest tokens beside each target, at most compute::max_top_logprobs
   std::uint32_t vocabulary = 0;  // they are among so many first tokens of the model's

@@ -94,10 +94,7 @@ Bytes encode_dial_back(const DialBackAnswer& answer) {
 Expected<DialBackAnswer> decode_dial_back(ByteSpan bytes) {
   if (bytes.empty() || bytes[0] > 1 || bytes.size() > 1 + max_reason)
     return make_error(ErrorCode::Corrupt, "the answer to a dial-back can't be read");
-  DialBackAnswer answer{bytes[0] == 1, valid_utf8(as_text(bytes.subspan(1)), max_reason)};
-  for (char& c : answer.why)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  return answer;
+  return DialBackAnswer{bytes[0] == 1, one_line(as_text(bytes.subspan(1)), max_reason)};
 }
 
 }  // namespace neuroshard::swarm

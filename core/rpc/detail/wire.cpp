@@ -54,9 +54,7 @@ grpc::Status to_status(const Error& error) {
 Error to_error(const grpc::Status& status) {
   const auto pair = std::find_if(std::begin(pairs), std::end(pairs),
                                  [&](const Pair& p) { return p.status == status.error_code(); });
-  std::string text = valid_utf8(status.error_message(), net::max_error_text);
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  std::string text = one_line(status.error_message(), net::max_error_text);
   // The library's own words; the other end's say more.
   if (text == "Deadline Exceeded") text = "no answer within the deadline";
   return make_error(pair == std::end(pairs) ? ErrorCode::Internal : pair->code, std::move(text));

@@ -35,6 +35,11 @@ class TestUtf8 : public QObject {
     QCOMPARE(valid_utf8("a" + bytes.toStdString() + "b"), expected);
   }
 
+  void a_line_has_no_control_characters() {
+    QCOMPARE(one_line("a\nb\x1b[2J\x7f\xFF"), std::string("a b [2J \xEF\xBF\xBD"));
+    QCOMPARE(one_line("a\nb", 2), std::string("a "));
+  }
+
   void it_is_cut_between_characters() {
     const std::string euros = "\xE2\x82\xAC\xE2\x82\xAC";
     QCOMPARE(valid_utf8(euros, 5), euros.substr(0, 3));

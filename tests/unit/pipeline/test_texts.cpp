@@ -97,6 +97,7 @@ struct Fixture {
   std::unique_ptr<pipeline::TextDriver> driver;
   Writer writer;
   std::size_t count = 0;
+  std::string lost;  // last
 
   explicit Fixture(Module& module) : lab(module, shape, 5 * millisecond) {
     const pipeline::StageRange ranges[] = {{0, 1, true, false}, {1, 2, false, false}, {3, 1, false, true}};
@@ -113,6 +114,7 @@ struct Fixture {
   void begin(std::uint32_t piece, std::optional<pipeline::TextScores> scores = std::nullopt) {
     pipeline::LeadEvents events;
     events.holders = [this](const pipeline::StageRange& range) { return lab.holders(range); };
+    events.lost = [this](const pipeline::Lost& one) { lost = one.what; };
     Node& home = lab.add_node();
     pipeline::Route asked = route(piece);
     asked.scores = scores;
@@ -297,9 +299,10 @@ class TestPipelineTexts : public QObject {
     QVERIFY(all.write(prompt_of(9), 1000).ok());
     QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() == 5; }, minute));
     const std::uint64_t before = all.driver->replaced();
-    all.first[1]->texts->end_sessions(make_error(ErrorCode::Cancelled, "a new round has begun"));
+    all.first[1]->texts->end_sessions(make_error(ErrorCode::Cancelled, "a new\nround\xFF"));
     QCOMPARE(all.first[1]->texts->sessions(), std::size_t{0});
     QVERIFY(all.lab.run_until([&] { return all.driver->replaced() == before + 1; }, minute));
+    QVERIFY2(all.lost.find("a new round\xEF\xBF\xBD") != std::string::npos, all.lost.c_str());
     // Nobody serves the kind any more.
     all.first[1]->texts.reset();
     QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() == 12; }, minute));
