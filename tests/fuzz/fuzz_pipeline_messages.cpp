@@ -1,5 +1,5 @@
 // Messages and rows of a pipeline: an accepted message encodes to the same bytes, a payload is never larger than its
-// route allows, and accepted rows are finite numbers. The first byte chooses the reader.
+// route allows, accepted rows are finite numbers, and accepted scores are log-probabilities. The first byte chooses the reader.
 #include <cmath>
 #include <vector>
 
@@ -53,7 +53,21 @@ void read_values(WireFormat format, ByteSpan input) {
   NS_CHECK(written && (format == WireFormat::Int8 || fuzz::same(again, bytes)));
 }
 
+void read_text_scores(ByteSpan input) {
+  const TextScores asked{2, 32};
+  const std::size_t positions = input.size() / scores_bytes(1, asked);
+  const ByteSpan bytes = input.first(scores_bytes(positions, asked));
+  const auto scores = read_scores(bytes, positions, asked);
+  if (!scores.ok()) return;
+  for (const double value : scores->logprobs) NS_CHECK(value <= 0);
+  for (const std::int32_t token : scores->top_tokens) NS_CHECK(token >= -1 && token < 32);
+  Bytes again;
+  append_scores(*scores, again);
+  NS_CHECK(fuzz::same(again, bytes));
+}
+
 void read_chosen(std::uint8_t choice, ByteSpan input) {
+  if (choice == 255) return read_text_scores(input);
   if (choice % 4 == 3) return read_message(input);
   read_values(static_cast<WireFormat>(choice % 4), input);
 }

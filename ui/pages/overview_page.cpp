@@ -231,8 +231,7 @@ void OverviewPage::show_learning(const node::Snapshot& snapshot) {
   loss_->set(Format::loss(training.smoothed_loss), tr("nats per token"));
   const QString best = training.best_evaluation_loss
                            ? tr("best %1").arg(Format::loss(training.best_evaluation_loss))
-                       : snapshot.rounds.part ? tr("needs a node with the whole model")
-                                              : tr("not evaluated yet");
+                           : tr("not evaluated yet");
   held_out_->set(training.last_evaluation ? Format::loss(training.last_evaluation->loss) : Format::dash(),
                  best);
   const bool now = snapshot.state == node::RunState::Training && training.last_step.has_value();
