@@ -62,10 +62,22 @@ ChainRounds::ChainRounds(PeerHost& host, data::PeerSource& files, const config::
   if (part_.first())
     pipeline_ = std::make_unique<PipelineService>(
         PipelineService::Services{host, services.clock, services.logger, services.entropy}, consensus_,
-        network_, part_.first()->index, [this] { return registry(); }, [this] { return trainer_->newest(); });
+        network_, part_.first()->index, [this] { return registry(); },
+        [this] { return certified_weights(); });
   board_->view.taking_part = true;
   board_->view.phase = "preparing";
   board_->view.inner_steps = trainer_->inner_steps();
+}
+
+std::optional<engine::RoundTrainer::Newest> ChainRounds::certified_weights() const {
+  auto weights = trainer_->newest();
+  const chain::RegistryPtr known = registry();
+  if (!weights || !known) return weights;
+  const auto round =
+      round_of_weights(weights->round, known->rows()[part_.first()->index].changed_round, known->round());
+  if (!round) return std::nullopt;
+  weights->round = *round;
+  return weights;
 }
 
 std::shared_ptr<engine::PipelineTrainer> ChainRounds::pipeline() const {

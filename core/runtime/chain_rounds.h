@@ -110,6 +110,8 @@ class ChainRounds final {
   // Null until the chain runs.
   chain::ChainNode* node() const { return chain_ ? chain_->node() : nullptr; }
   rounds::TrainingRounds* training() const { return chain_ ? chain_->training() : nullptr; }
+  // Of this node's part, for texts.
+  std::optional<engine::RoundTrainer::Newest> certified_weights() const;
   chain::RegistryPtr registry() const;  // of the newest block; null: this node has no history yet
 
   PeerHost& host_;

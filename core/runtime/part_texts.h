@@ -27,6 +27,15 @@ namespace neuroshard::runtime {
 // For people.
 std::string text_of(const pipeline::Lost& lost);
 
+// The number of the certified weights that a part has, the same at all holders of all parts: rows that are carried keep
+// their anchors in a later round. begun: the round in which the part's learner began with its anchor; changed: the one
+// whose result has that anchor; newest: the newest with a result. Nothing: the newest anchor is not here yet.
+constexpr std::optional<std::uint64_t> round_of_weights(std::uint64_t begun, std::uint64_t changed,
+                                                        std::uint64_t newest) {
+  if (begun <= changed) return std::nullopt;
+  return newest + 1;
+}
+
 class PartTexts {
  public:
   static constexpr Duration patience = std::chrono::seconds(30);  // for the logits of a token

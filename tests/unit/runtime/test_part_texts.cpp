@@ -210,6 +210,15 @@ class TestPartTexts : public QObject {
     QVERIFY(loss_of(anchor_of(3)) != loss_of(other_anchor()));
   }
 
+  // After round 7, in which this part's row was carried; its anchor is of round 5.
+  void carried_rows_have_the_round_of_the_others() {
+    QCOMPARE(round_of_weights(6, 5, 7), std::optional<std::uint64_t>(8));
+    QCOMPARE(round_of_weights(8, 5, 7), std::optional<std::uint64_t>(8));  // it restarted meanwhile
+    QCOMPARE(round_of_weights(8, 7, 7), std::optional<std::uint64_t>(8));  // a part whose row is new
+    QCOMPARE(round_of_weights(7, 7, 7), std::nullopt);                     // that anchor is not here yet
+    QCOMPARE(round_of_weights(1, 0, 0), std::optional<std::uint64_t>(1));
+  }
+
   void losses_end_with_their_round() {
     Bench bench;
     bench.lines.silent = true;
