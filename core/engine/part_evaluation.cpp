@@ -53,7 +53,7 @@ void PartEvaluation::State::answered(const Expected<pipeline::Sums>& answer) {
 }
 
 void PartEvaluation::begin(Text text) {
-  NS_CHECK(is_due() && !text.pieces.empty());
+  NS_CHECK(state_ == nullptr && !text.pieces.empty());
   state_ = std::make_shared<State>(texts_, std::move(text));
   const std::lock_guard lock(state_->mutex);
   state_->ask();

@@ -31,7 +31,7 @@ class PartEvaluation {
 
   // Nothing runs, and the newest round is not measured yet.
   bool is_due() const { return state_ == nullptr && texts_.round() != measured_; }
-  void begin(Text text);  // when it is due, of one piece or more
+  void begin(Text text);  // while nothing runs, of one piece or more
   // Once after begin(). Unavailable: a part does not answer. Cancelled: rounds are too short for it.
   std::optional<Expected<train::Evaluation>> take();
 
