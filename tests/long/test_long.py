@@ -171,24 +171,26 @@ class LongChecks(unittest.TestCase):
 
     def test_all_attacks_are_judged_by_their_control(self):
         def side(pace, most, **more):
-            return {"rounds_per_minute": pace, "mib": {"node0": {"most": 200.0}, "node1": {"most": most}}, "ended": [], **more}
-        for pace, most, banned, torn, verdicts in ((9.1, 210.0, [], [], ["met", "met", "met"]), (8.9, 221.0, [], [], ["missed", "missed", "met"]),
-                                                   (10.0, 200.0, ["node1"], [], ["met", "met", "missed"]), (10.0, 200.0, [], ["7"], ["met", "met", "missed"])):
+            return {"rounds_per_minute": pace, "paces": [pace], "mib": {"node0": {"most": 200.0}, "node1": {"most": most}}, "ended": [], **more}
+        for pace, most, banned, torn, verdicts in ((9.1, 210.0, [], [], ["met"] * 4), (8.9, 221.0, [], [], ["missed", "missed", "met", "met"]),
+                                                   (10.0, 200.0, ["node1"], [], ["met"] * 3 + ["missed"]), (10.0, 200.0, [], ["7"], ["met"] * 3 + ["missed"])):
             run = self.new_run()
             attacked = side(pace, most, banned_honest=banned, torn=torn, attacks={"fuzz": {"calls": 5, "honest_calls": 4, "honest_failed": 1}})
             figures = {"pace": pace / 10, "memory": most / 200, "control": side(10.0, 200.0), "attacked": attacked}
-            targets_attacks.judge_strangers(run, figures, 60)
+            targets_attacks.judge_strangers(run, figures, 60, 1)
             self.assertEqual([c["verdict"] for c in run.claims if c["gate"]], verdicts)
             self.assertEqual([c["value"] for c in run.claims if not c["gate"]], ["1 of 4"])
 
-    def test_segments_of_all_attacks_are_judged_as_one(self):
+    def test_networks_under_all_attacks_are_judged_as_one(self):
         def side(pace, most, **more):
             return {"rounds_per_minute": pace, "mib": {"node0": {"most": most}}, "ended": [], "torn": [], **more}
-        whole = targets_attacks.whole_of_strangers([
-            {"control": side(10.0, 200.0), "attacked": side(8.0, 205.0, attacks={"fuzz": {"calls": 5, "kinds": {}}})},
-            {"control": side(10.0, 190.0), "attacked": side(11.0, 210.0, attacks={"fuzz": {"calls": 7}}, banned_honest=["node1"])}])
+        whole = targets_attacks.whole_of_strangers({
+            "control": [side(10.0, 200.0)],
+            "attacked": [side(8.0, 205.0, attacks={"fuzz": {"calls": 5, "kinds": {}}}),
+                         side(11.0, 210.0, attacks={"fuzz": {"calls": 7}}, banned_honest=["node1"])]})
         self.assertEqual((round(whole["pace"], 2), round(whole["memory"], 2)), (0.95, 1.05))
         self.assertEqual(whole["attacked"]["attacks"], {"fuzz": {"calls": 12}})
+        self.assertEqual(whole["attacked"]["paces"], [8.0, 11.0])
         self.assertEqual((whole["attacked"]["banned_honest"], whole["control"]["ended"]), (["node1"], []))
 
     def test_changed_messages_are_judged(self):
