@@ -68,25 +68,29 @@ void TextDriver::pump() {
   }
 }
 
+Error TextDriver::wrong_scores(const Error& error) const {
+  return make_error(error.code, fmt::format("{}… with the last part of the model: {}",
+                                            to_hex(route().hops.back().node).substr(0, 12), error.message));
+}
+
 void TextDriver::result(const Result& result, const Bytes& payload) {
   const auto found = under_way_.extract(result.index);
   if (found.empty()) return;
   const Piece& piece = found.mapped();
   pump();
+  Call& call = *piece.call;
+  if (!call.done) return;  // another piece has failed
   const ByteSpan bytes(payload.data(), payload.size());
   const std::size_t scored = route().scores ? scores_bytes(piece.positions, *route().scores) : 0;
-  Answer& answer = piece.call->answer;
   if (scored > 0) {
     const auto scores = read_scores(bytes.last(scored), piece.positions, *route().scores);
-    if (!scores.ok())
-      return lead_.lost({static_cast<std::uint8_t>(route().hops.size() - 1), route().hops.back().node,
-                         scores.error().message});
-    scores->copy_to(piece.first, answer.scores);
+    if (!scores.ok()) return std::exchange(call.done, nullptr)(wrong_scores(scores.error()));
+    scores->copy_to(piece.first, call.answer.scores);
   }
-  if (--piece.call->missing > 0) return;
-  answer.logits.resize((bytes.size() - scored) / sizeof(float));
-  std::memcpy(answer.logits.data(), bytes.data(), bytes.size() - scored);
-  piece.call->done(std::move(answer));
+  if (--call.missing > 0) return;
+  call.answer.logits.resize((bytes.size() - scored) / sizeof(float));
+  std::memcpy(call.answer.logits.data(), bytes.data(), bytes.size() - scored);
+  call.done(std::move(call.answer));
 }
 
 void TextDriver::close() {

@@ -1,6 +1,6 @@
 // The end of a session that has a text: it sends pieces of tokens through the stages and gets the logits after each, and
-// scores if its route asks for them. It has no weights. Wrong scores of a stage end up in LeadEvents::lost, and their call has no answer.
-// A stage that is lost is replaced, and the text goes on as if nothing had happened.
+// scores if its route asks for them. It has no weights. A stage that is lost is replaced, and the text goes on as if nothing
+// had happened.
 //
 // Threads: the executor's, all members and all calls back. Memory: the tokens of the text.
 #pragma once
@@ -21,7 +21,8 @@ class TextDriver {
     std::vector<float> logits;  // [V], after the last token
     PositionScores scores;      // of all tokens; empty: the route asks for none
   };
-  using Answered = std::function<void(Answer)>;
+  // Corrupt: the scores are no log-probabilities; the message names the node that gave them.
+  using Answered = std::function<void(Expected<Answer>)>;
 
   // route: with everything but driver, revision and signature; checked, of kind Text. key outlives the driver.
   TextDriver(const Surroundings& surroundings, const crypto::KeyPair& key, Bytes network, Route route,
@@ -54,6 +55,7 @@ class TextDriver {
   Piece piece(const std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& targets,
               std::size_t first) const;
   void pump();
+  Error wrong_scores(const Error& error) const;
   void result(const Result& result, const Bytes& payload);
 
   NextHop hop_;

@@ -192,7 +192,7 @@ void PartTexts::extend_text(std::uint64_t session, const Piece& piece, engine::P
   if (!text.driver) return answer ? answer(*text.failed) : void();
   pipeline::TextDriver::Answered done;
   if (answer)
-    done = [&text](pipeline::TextDriver::Answer result) {
+    done = [&text](Expected<pipeline::TextDriver::Answer> result) {
       std::exchange(text.answer, nullptr)(std::move(result));
     };
   text.answer = answer;
@@ -222,7 +222,10 @@ void PartTexts::end_what_is_late() {
     if (!text.answer || now - text.asked < patience) continue;
     const std::string what =
         text.lost.empty() ? std::string("the holders of the model's parts do not answer") : text.lost;
-    std::exchange(text.answer, nullptr)(make_error(ErrorCode::Unavailable, what));
+    // An answer that comes later finds nobody.
+    std::exchange(text.driver, nullptr)->close();
+    text.failed = make_error(ErrorCode::Unavailable, what);
+    std::exchange(text.answer, nullptr)(*text.failed);
   }
 }
 

@@ -65,7 +65,7 @@ class PartTexts {
     std::unique_ptr<pipeline::TextDriver> driver;  // null: see failed
     engine::PipelineTexts::Answer answer;          // null: nobody waits
     MonotonicTime asked{};
-    std::optional<Error> failed;  // why no session was opened
+    std::optional<Error> failed;  // why no session was opened, or why it ended
     std::string lost;             // what happened last to a hop
   };
   using Scores = engine::TextModel::Scores;

@@ -151,12 +151,12 @@ class PipelineLab {
         std::make_shared<pipeline::StageLane>(*node.stage, range, shape_, rule), options);
     return node;
   }
-  Node& add_text_stage(const pipeline::StageRange& range) {
+  Node& add_text_stage(const pipeline::StageRange& range, compute::StagePtr stage = nullptr) {
     Node& node = add_node();
     node.range = range;
     compute::StageSpec spec = spec_of(range);
     spec.trainable = false;
-    node.stage = model_test::stage_of(*module_, spec);
+    node.stage = stage != nullptr ? std::move(stage) : model_test::stage_of(*module_, spec);
     node.sessions = sessions_of(node);
     node.texts = texts_at(node);
     return node;

@@ -4,6 +4,7 @@
 #include "tests/support/pipeline_lab.h"
 #include "tests/support/test_main.h"
 #include "tests/support/time.h"
+#include "tests/unit/train/fake_stage.h"
 
 using namespace neuroshard;
 using namespace neuroshard::model_test;
@@ -12,6 +13,7 @@ using namespace neuroshard::test;
 namespace {
 
 using Node = PipelineLab::Node;
+using Answer = Expected<pipeline::TextDriver::Answer>;
 
 ModelShape four_layers() {
   ModelShape shape = small_shape(4);
@@ -122,8 +124,8 @@ struct Fixture {
     driver->start();
   }
   Expected<void> write(const std::vector<std::int32_t>& tokens, std::size_t until) {
-    return driver->extend(tokens, {}, [this, until](const pipeline::TextDriver::Answer& answer) {
-      const std::int32_t token = writer.next({answer.logits.data(), answer.logits.size()});
+    return driver->extend(tokens, {}, [this, until](const Answer& answer) {
+      const std::int32_t token = writer.next({answer->logits.data(), answer->logits.size()});
       if (writer.tokens.size() < until) (void)write({token}, until);
     });
   }
@@ -197,7 +199,8 @@ class TestPipelineTexts : public QObject {
     Fixture all(*module_);
     all.begin(4, asked);
     std::optional<pipeline::TextDriver::Answer> answer;
-    QVERIFY(all.driver->extend(text, targets_of(text), [&](auto got) { answer = std::move(got); }).ok());
+    const auto take = [&](Answer got) { answer = std::move(got).value(); };
+    QVERIFY(all.driver->extend(text, targets_of(text), take).ok());
     all.lab.run_for(150 * millisecond);
     QVERIFY(!answer);
     for (const int victim : victims) all.lab.kill(*all.first[static_cast<std::size_t>(victim)]);
@@ -211,9 +214,32 @@ class TestPipelineTexts : public QObject {
     // A text goes on without more to score.
     QVERIFY(!all.driver->extend({next}, {}, [](const auto&) {}).ok());
     answer.reset();
-    QVERIFY(all.driver->extend({next}, {-1}, [&](auto got) { answer = std::move(got); }).ok());
+    QVERIFY(all.driver->extend({next}, {-1}, take).ok());
     QVERIFY(all.lab.run_until([&] { return answer.has_value(); }, minute));
     QCOMPARE(answer->scores.logprobs, std::vector<double>{0});
+  }
+
+  // Its second piece is wrong; the others are not asked for any more.
+  void a_head_whose_scores_are_wrong_is_named_at_once() {
+    FakeStage liar;
+    liar.on_extend = [pieces = 0](const SessionPart& part) mutable {
+      std::fill_n(part.scores.logprobs, part.n, ++pieces == 2 ? 0.5 : -1.0);
+    };
+    Fixture all(*module_);
+    Node& head = all.lab.add_text_stage({3, 1, false, true}, StagePtr(&liar));
+    all.first[2] = &head;
+    all.begin(4, pipeline::TextScores{0, all.shape.vocab});
+    std::vector<Answer> answers;
+    const auto text = prompt_of(30);
+    const auto take = [&](Answer got) { answers.push_back(std::move(got)); };
+    QVERIFY(all.driver->extend(text, targets_of(text), take).ok());
+    QVERIFY(all.lab.run_until([&] { return !answers.empty(); }, test::second));
+    QCOMPARE(answers[0].error().code, ErrorCode::Corrupt);
+    const QString message = QString::fromStdString(answers[0].error().message);
+    QVERIFY2(message.contains(QString::fromStdString(to_hex(head.id).substr(0, 12))), qPrintable(message));
+    QVERIFY2(message.contains("no log-probabilities"), qPrintable(message));
+    all.lab.run_for(5 * test::second);
+    QCOMPARE(answers.size(), std::size_t{1});
   }
 
   void the_losses_of_one_process_data() {

@@ -277,6 +277,19 @@ class TestPartTexts : public QObject {
     QVERIFY(bench.world.now() - begun < PartTexts::patience + std::chrono::seconds(5));
   }
 
+  void an_answer_that_comes_too_late_is_dropped() {
+    Bench bench;
+    bench.lines.silent = true;
+    QVERIFY(bench.texts.open_session(1, window, {}).ok());
+    const std::string late = bench.first_logit(1, {1}).error().message;
+    bench.lines.silent = false;
+    bench.run_for(std::chrono::seconds(5));
+    QCOMPARE(bench.first_logit(1, {2}).error().message, late);
+    bench.texts.close_session(1);
+    QVERIFY(bench.texts.open_session(2, window, {}).ok());
+    QCOMPARE(bench.first_logit(2, {1, 2}).value(), logit_of(3));
+  }
+
   void without_what_it_needs_it_says_so_data() {
     QTest::addColumn<QString>("text");
     QTest::newRow("no chain") << "no certified weights yet";

@@ -39,6 +39,7 @@ class FakeStage final : public compute::Stage {
   double loss_value = 0;          // added to every micro-batch's loss; NaN to spoil it
   bool spoil_gradient = false;
   std::function<void()> on_forward;
+  std::function<void(const compute::SessionPart& part)> on_extend;
 
   void release() override {}
   compute::Status change(const compute::StageSpec&) override {
@@ -127,7 +128,10 @@ class FakeStage final : public compute::Stage {
   void router_bias(float*) const override {}
   void set_router_bias(const float*) override {}
   compute::Status open_session(std::uint64_t, std::uint32_t) override { return {}; }
-  compute::Status extend_sessions(std::uint32_t, const compute::SessionPart*) override { return {}; }
+  compute::Status extend_sessions(std::uint32_t count, const compute::SessionPart* parts) override {
+    for (std::uint32_t i = 0; on_extend && i < count; ++i) on_extend(parts[i]);
+    return {};
+  }
   void close_session(std::uint64_t) override {}
   compute::Status logits(const compute::MicroBatch&, float*) override { return {}; }
 
