@@ -108,6 +108,11 @@ bool ContributionBook::take_certified(const HeldContributionPtr& held, const cha
   return true;
 }
 
+bool ContributionBook::can_be(const chain::RowWork& work) const {
+  return work.row < shapes_.size() && work.payload_bytes > 0 &&
+         work.payload_bytes <= outer::max_payload_bytes(codec_, shapes_[work.row].values);
+}
+
 chain::Verdict ContributionBook::check_rows(const chain::Contribution& contribution,
                                             const chain::MemberRecord& member,
                                             const chain::ChainTip& tip) const {
@@ -121,9 +126,7 @@ chain::Verdict ContributionBook::check_rows(const chain::Contribution& contribut
     if (!member.rows.has(work.row) || work.tokens == 0) return chain::Verdict::Inadmissible;
     if (work.tokens > chain::most_row_tokens(*rules_, *tip.registry, work.row, round_))
       return chain::Verdict::TooManyTokens;
-    if (work.payload_bytes == 0 ||
-        work.payload_bytes > outer::max_payload_bytes(codec_, shapes_[work.row].values))
-      return chain::Verdict::TooLarge;
+    if (!can_be(work)) return chain::Verdict::TooLarge;
   }
   return chain::Verdict::Taken;
 }

@@ -54,17 +54,18 @@ class ContributionBook {
     std::optional<std::size_t> place_of(std::uint32_t row) const;  // nothing: not of this contribution
   };
   const chain::RowSet& held_rows() const { return held_; }
-  // The payload of a row that this node holds is neither here nor known to be unreadable.
+  // The payload of a row that this node holds is neither here nor known to be unreadable, and can exist.
   bool wants(const Entry& entry, std::size_t place) const {
-    return !entry.payloads[place] && held_.has(entry.rows()[place].row) &&
-           unreadable_.count(entry.rows()[place].payload) == 0;
+    const chain::RowWork& work = entry.rows()[place];
+    return !entry.payloads[place] && held_.has(work.row) && can_be(work) &&
+           unreadable_.count(work.payload) == 0;
   }
   // All its payloads of rows that this node holds are here, but for those that nobody can decode.
   bool is_complete(const Entry& entry) const;
   // With the payloads that came with it. tip: the present one; the opening block may be older.
   Taken take(const HeldContributionPtr& held, const chain::ChainTip& tip);
   // The certified one takes the place of another contribution of its member, if it is the one that the close
-  // names.
+  // names. A leader alone can bring it into a block, so its payloads may have impossible sizes: those are not wanted.
   bool take_certified(const HeldContributionPtr& held, const chain::ContributionEntry& entry,
                       const net::NodeId& id);
   // The payload has the root that this member's contribution names: the caller has checked it. False: it has
@@ -89,6 +90,8 @@ class ContributionBook {
  private:
   void put(const HeldContributionPtr& held, std::uint32_t member);
   void add_payloads(std::uint32_t member, const std::vector<Payload>& payloads);
+  // A row of this model, and a size that a payload can have.
+  bool can_be(const chain::RowWork& work) const;
   // False: nobody can decode it. It is looked at once.
   bool is_readable(const chain::RowWork& work, const ByteSource& payload);
   chain::Verdict check_rows(const chain::Contribution& contribution, const chain::MemberRecord& member,

@@ -110,6 +110,7 @@ void RoundFetcher::payload(const PieceRequest& request, std::uint64_t bytes, std
   task->holds = std::move(holds);
   task->begin(std::move(sources), options_.first_pieces);
   task->got_payload = std::move(done);
+  if (bytes == 0) return end(task, make_error(ErrorCode::Unavailable, "nobody has a piece without bytes"));
   std::vector<std::size_t> sizes;
   for (std::uint64_t left = bytes; left > 0; left -= sizes.back())
     sizes.push_back(static_cast<std::size_t>(std::min<std::uint64_t>(left, net::chunk_bytes)));
@@ -313,12 +314,15 @@ void RoundFetcher::end(const std::shared_ptr<Task>& task, Error error) {
   }));
 }
 
-// All bytes are here and are wrong. Another source may be sending them already.
+// All bytes are here and are wrong. Another source may be sending them already: it still counts.
 void RoundFetcher::refuse(const std::shared_ptr<Task>& task, Source& source) {
   source.failures = options_.failures_per_source;
   if (task->under_way == 0) return fail(task);
+  std::vector<std::size_t> asked = std::move(task->asked);
   if (!lay_out(task, task->sizes)) return;
-  task->missing.clear();  // asked for already
+  task->asked = std::move(asked);
+  std::erase_if(task->missing, [&](std::uint64_t piece) { return task->asked[piece] > 0; });
+  ask(task);
 }
 
 void RoundFetcher::finish(const std::shared_ptr<Task>& task, Source& last) {

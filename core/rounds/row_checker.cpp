@@ -31,6 +31,13 @@ Proven<Hash256> leaf_of(const crypto::MerkleTree& tree, std::size_t index) {
   return {tree.leaves()[index], tree.path(index)};
 }
 
+// A result that counts a payload of another size is wrong, whatever the payload is.
+bool has_whole_payloads(const OuterRules& rules, const RowCase& about) {
+  const std::uint64_t bytes = outer::max_payload_bytes(rules.codec, about.row.values);
+  return std::all_of(about.contributors.begin(), about.contributors.end(),
+                     [bytes](const ProofContributor& one) { return one.work.part.payload_bytes == bytes; });
+}
+
 }  // namespace
 
 struct RowChecker::Task {
@@ -60,6 +67,11 @@ void RowChecker::check(RowCase about, Done done) {
   if (c.chunks.empty()) {
     c.chunks.resize(static_cast<std::size_t>(chunks));
     std::iota(c.chunks.begin(), c.chunks.end(), std::uint64_t{0});
+  }
+  if (!has_whole_payloads(rules_, c)) {
+    task.proof.chunk = c.chunks.front();
+    task.proof.contributors = c.contributors;
+    return judge_chunk();
   }
   task.payloads.resize(c.contributors.size());
   task.waiting = 1;  // until all is asked for

@@ -79,6 +79,8 @@ class TestContributionBook : public QObject {
  private Q_SLOTS:
   void a_stranger_starts_no_long_hashing();
   void a_costly_wrong_reveal_is_computed_once();
+  void a_certified_payload_of_impossible_size_is_not_wanted_data();
+  void a_certified_payload_of_impossible_size_is_not_wanted();
 };
 
 void TestContributionBook::a_stranger_starts_no_long_hashing() {
@@ -113,6 +115,35 @@ void TestContributionBook::a_costly_wrong_reveal_is_computed_once() {
   bench.go_to(far_round + 1);
   const Hash256 right = *bench.beacon.reveal(far_round + 1);
   QCOMPARE(bench.take(bench.contribution(right, bench.party().node)).verdict, Verdict::Taken);
+}
+
+void TestContributionBook::a_certified_payload_of_impossible_size_is_not_wanted_data() {
+  QTest::addColumn<quint32>("row");
+  QTest::addColumn<quint64>("bytes");
+  QTest::addColumn<bool>("wanted");
+  QTest::newRow("possible") << 0u << quint64{16} << true;
+  QTest::newRow("much too large") << 0u << (quint64{1} << 63) << false;
+  QTest::newRow("without bytes") << 0u << quint64{0} << false;
+  QTest::newRow("of no row") << 4'000'000'000u << quint64{16} << false;
+}
+
+// A leader brought it into a block: nobody has checked more than its entry.
+void TestContributionBook::a_certified_payload_of_impossible_size_is_not_wanted() {
+  QFETCH(quint32, row);
+  QFETCH(quint64, bytes);
+  QFETCH(bool, wanted);
+  Bench bench;
+  bench.go_to(1);
+  auto contribution = bench.contribution(*bench.beacon.reveal(1), bench.party().node);
+  contribution.rows[0].row = row;
+  contribution.rows[0].payload_bytes = bytes;
+  chain::sign_contribution(contribution, bench.party().node, chain::small::network);
+  const std::uint32_t member = bench.history->tip().registry->members().front().number;
+  const net::NodeId id = bench.history->tip().registry->members().front().id;
+  QVERIFY(bench.book.take_certified(std::make_shared<const HeldContribution>(contribution),
+                                    chain::entry_of(contribution, member), id));
+  QCOMPARE(bench.book.wants(*bench.book.find(member), 0), wanted);
+  QCOMPARE(bench.book.incomplete().count(member), std::size_t{wanted ? 1u : 0u});
 }
 
 NS_TEST(TestContributionBook)

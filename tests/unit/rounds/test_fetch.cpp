@@ -375,6 +375,42 @@ class TestFetch : public QObject {
     QCOMPARE(calls.asked[second], 0);
   }
 
+  // One is silent, the next lies, and the others refuse: the lie does not hide that nobody is left.
+  void wrong_bytes_beside_a_silent_source_are_no_end() {
+    const Bytes wanted = {1, 2, 3, 4, 5}, other = {5, 4, 3, 2, 1};
+    Calls calls;
+    Known peers;
+    TimedExecutor executor;
+    ManualClock clock;
+    MemorySpool spool;
+    RoundFetcher fetcher(calls, peers, executor, clock, spool, {});
+    std::vector<Expected<ByteSourcePtr>> ends;
+    fetch(fetcher, wanted, {first, second, id_of(3)},
+          [&](Expected<ByteSourcePtr> result) { ends.push_back(std::move(result)); });
+    executor.a_second_passes();
+    Calls::Call silent = calls.take(), liar = calls.take();
+    QCOMPARE(liar.of, second);
+    liar.done(encode_piece_answer(other.size(), other));
+    QVERIFY(ends.empty());
+    silent.done(make_error(ErrorCode::Timeout, "no answer within the deadline"));
+    for (int calls_left = 100; calls_left > 0 && !calls.waiting.empty(); --calls_left) calls.refuse(1);
+    QVERIFY(calls.asked[id_of(3)] > 0);
+    QCOMPARE(ends.size(), std::size_t{1});
+    QCOMPARE(ends[0].error().code, ErrorCode::Unavailable);
+  }
+
+  void a_piece_without_bytes_is_nobodys() {
+    Calls calls;
+    Known peers;
+    TimedExecutor executor;
+    ManualClock clock;
+    MemorySpool spool;
+    RoundFetcher fetcher(calls, peers, executor, clock, spool, {});
+    std::optional<Expected<ByteSourcePtr>> got;
+    fetch(fetcher, {}, {first}, [&](Expected<ByteSourcePtr> result) { got = std::move(result); });
+    QVERIFY(got && !got->ok() && calls.waiting.empty());
+  }
+
   void who_falls_silent_in_the_middle_is_asked_once_more() {
     Fixture f({first, second});
     f.clock.advance(std::chrono::seconds(1));

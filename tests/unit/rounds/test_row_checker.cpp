@@ -110,6 +110,25 @@ class TestRowChecker : public QObject {
     }
   }
 
+  void a_contribution_of_impossible_size_is_proven_wrong_at_once_data() {
+    QTest::addColumn<quint64>("bytes");
+    QTest::newRow("none") << quint64{0};
+    QTest::newRow("a byte less") << quint64{shared_round().works[1].payload_bytes - 1};
+    QTest::newRow("more than any disk has") << (quint64{1} << 63);
+  }
+  void a_contribution_of_impossible_size_is_proven_wrong_at_once() {
+    QFETCH(quint64, bytes);
+    CheckerBench bench;
+    RowCase about = bench.about(*bench.round.step);
+    about.contributors[1].work.part.payload_bytes = bytes;
+    std::vector<chain::RowContributor> named;
+    for (const ProofContributor& one : about.contributors)
+      named.push_back({one.id, chain::work_root({one.work.part})});
+    about.open.contributors = chain::contributors_hash(named);
+    QVERIFY(bench.finds(about, CheckOutcome::Wrong));
+    QVERIFY(bench.sources.asked.empty());
+  }
+
   void only_chosen_chunks_are_fetched() {
     CheckerBench bench;
     const StepPtr changed = bench.round.with_changed_weights(2);
