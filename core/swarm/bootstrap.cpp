@@ -35,10 +35,14 @@ struct Bootstrap::Source {
   std::string state = "not tried yet";
   Duration pause{0};
   bool tracker = false, busy = false;
+  bool beating = false;  // a heartbeat has no answer yet: no other call begins
   std::uint64_t beats = 0;
   std::uint64_t informed = 0;  // sequence of the record that it was given
   std::unique_ptr<TimerHandle> timer;
 
+  // It has one call at a time: the end of one may drop the channel of another. Each call ends with a look whether the
+  // record has changed.
+  bool is_free() const { return channel && !busy && !beating; }
   std::string where() const { return peer.name.empty() ? platform::to_text(peer.endpoint) : peer.name; }
 };
 
@@ -294,8 +298,11 @@ void Bootstrap::fetch_peers(Source& source) {
 void Bootstrap::beat(Source& source) {
   if (source.informed != advertiser_.record().sequence) return introduce(source);
   const net::Method method = source.tracker ? net::Method::TrackerHeartbeat : net::Method::Ping;
+  source.beating = true;
   ask(source, method, {}, [this, &source](const Expected<Bytes>& answer) {
+    source.beating = false;
     if (answer.ok()) {
+      if (source.informed != advertiser_.record().sequence) return introduce(source);
       // A node that knows few others asks more often.
       constexpr std::size_t few = 8;
       constexpr std::uint64_t now_and_then = 6;
@@ -310,12 +317,12 @@ void Bootstrap::beat(Source& source) {
 
 void Bootstrap::introduce_to_trackers() {
   for (const auto& source : sources_)
-    if (source->channel && source->tracker && !source->busy) introduce(*source);
+    if (source->tracker && source->is_free()) introduce(*source);
 }
 
 void Bootstrap::introduce_to_all() {
   for (const auto& source : sources_)
-    if (source->channel && !source->busy) introduce(*source);
+    if (source->is_free()) introduce(*source);
 }
 
 // ---- The hash table.

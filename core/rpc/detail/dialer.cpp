@@ -46,6 +46,8 @@ std::shared_ptr<grpc::Channel> make_channel(const std::shared_ptr<Shared>& share
                                    arguments);
 }
 
+constexpr char given_up[] = "the connection was given up";
+
 // A unary call. gRPC keeps it until its reaction.
 struct Call {
   grpc::ClientContext context;
@@ -131,7 +133,7 @@ class Channel final : public net::PeerChannel {
     for (const auto& call : calls_) call->context.TryCancel();
     for (const auto& weak : streams_)
       if (const auto stream = weak.lock())
-        stream->break_off(make_error(ErrorCode::Cancelled, "the connection was given up"));
+        stream->break_off(make_error(ErrorCode::Cancelled, given_up));
   }
 
   const net::NodeId& id() const override { return id_; }
@@ -191,7 +193,9 @@ class Channel final : public net::PeerChannel {
                         if (life.alive()) calls_.erase(call);
                         // gRPC's thread releases its part later: none of the caller's state may remain in it.
                         Done mine = std::move(*done);
-                        mine(status, &call->reply);
+                        // An answer that was here already, when the channel was given up, does not count either.
+                        mine(life.alive() ? status : grpc::Status(grpc::StatusCode::CANCELLED, given_up),
+                             &call->reply);
                       });
                     });
   }

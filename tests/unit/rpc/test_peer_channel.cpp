@@ -87,6 +87,7 @@ class TestPeerChannel : public QObject {
   void a_banned_peer_is_refused();
   void calls_of_one_peer_are_bounded();
   void a_connection_given_up_ends_its_calls();
+  void an_answer_after_a_connection_was_given_up_does_not_count();
   void a_peer_that_goes_ends_calls();
   void a_stream_carries_both_ways();
   void a_slow_reader_slows_the_writer();
@@ -259,6 +260,28 @@ void TestPeerChannel::a_connection_given_up_ends_its_calls() {
   channel.reset();
   QVERIFY(pair->run_until([&] { return answer.has_value(); }));
   QCOMPARE(answer->error().code, ErrorCode::Cancelled);
+}
+
+// Both answers are here when the first one gives the connection up.
+void TestPeerChannel::an_answer_after_a_connection_was_given_up_does_not_count() {
+  const auto pair = make_pair();
+  std::vector<net::Respond> kept;
+  pair->service.call = [&](const net::Caller&, net::Method, const Bytes&, net::Respond respond) {
+    kept.push_back(std::move(respond));
+  };
+  auto channel = pair->connect();
+  QVERIFY(channel);
+  std::vector<Expected<Bytes>> answers;
+  for (int i = 0; i < 4; ++i)
+    channel->call(method, {1}, 20 * second, [&](Expected<Bytes> result) {
+      answers.push_back(std::move(result));
+      channel.reset();
+    });
+  QVERIFY(pair->run_until([&] { return kept.size() == 4; }));
+  for (const auto& respond : kept) respond(Bytes());
+  QVERIFY(pair->run_until([&] { return answers.size() == 4; }));
+  QVERIFY(answers[0].ok());
+  for (std::size_t i = 1; i < answers.size(); ++i) QCOMPARE(answers[i].error().code, ErrorCode::Cancelled);
 }
 
 void TestPeerChannel::a_peer_that_goes_ends_calls() {

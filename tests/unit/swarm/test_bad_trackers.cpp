@@ -60,6 +60,7 @@ class TestBadTrackers : public QObject {
   void a_slow_one_is_waited_for();
   void one_that_never_answers_in_time_is_done_without();
   void one_that_answers_nonsense_is_done_without();
+  void a_node_registers_after_its_heartbeat_not_beside_it();
 };
 
 // It sends everybody elsewhere: records with another address than their nodes have signed.
@@ -141,6 +142,36 @@ void TestBadTrackers::one_that_answers_nonsense_is_done_without() {
   const std::vector<Host*> nodes = people(village, {&broken, &honest});
   QVERIFY(village.run_until([&] { return all_know(nodes, 5); }, 5 * minute));
   for (const Host* node : nodes) QVERIFY(!node->member->view().sources[0].state.empty());
+}
+
+// An error to one of two open calls would drop the connection that the other one goes on with.
+void TestBadTrackers::a_node_registers_after_its_heartbeat_not_beside_it() {
+  Village village;
+  Host& slow = village.add({}, true);
+  std::deque<std::function<void()>> held;
+  int open = 0, registered = 0, beside = 0;
+  Front front(slow, [&](net::Method method, Expected<Bytes> answer, const net::Respond& respond) {
+    if (method == net::Method::TrackerRegister) {
+      ++registered;
+      if (open > 0) ++beside;
+    }
+    if (method != net::Method::TrackerHeartbeat) return respond(std::move(answer));
+    ++open;
+    held.push_back([&open, answer, respond] {
+      --open;
+      respond(answer);
+    });
+    village.world.after(2 * second, [&held, at = held.size() - 1] { held[at](); });
+  });
+  Host& node = village.add({&slow});
+  for (std::uint16_t i = 0; i < 60; ++i) {
+    Capacity capacity;
+    capacity.slots = {{net::SlotKind::Layer, static_cast<std::uint16_t>(i % 2), 0}};
+    node.member->set_capacity(std::move(capacity));
+    village.world.run_for(10 * second);
+  }
+  QVERIFY2(registered > 30, qPrintable(QString::number(registered)));
+  QCOMPARE(beside, 0);
 }
 
 NS_TEST(TestBadTrackers)
