@@ -19,7 +19,7 @@ ChainFiles::ChainFiles(storage::FileEnv& files, std::string folder, std::size_t 
                        Executor& node)
     : files_(files),
       folder_(std::move(folder)),
-      earlier_(earlier),
+      rows_{files, folder_, earlier},
       logger_(logger),
       node_(std::make_shared<net::Mailbox>(node)),
       disk_(make_thread_executor("ns-chain-disk", writes_under_way)) {}
@@ -49,8 +49,13 @@ std::string ChainFiles::path(Record record) const {
   return folder_ + "/snapshot";
 }
 
-std::string ChainFiles::row_path(std::uint32_t row, std::size_t age) const {
-  return age == 0 ? fmt::format("{}/row-{}", folder_, row) : fmt::format("{}/row-{}.{}", folder_, row, age);
+std::string RowFiles::path(std::uint32_t row, std::size_t age) const {
+  return age == 0 ? fmt::format("{}/row-{}", folder, row) : fmt::format("{}/row-{}.{}", folder, row, age);
+}
+
+Expected<StateFile> RowFiles::load(std::uint32_t row, std::size_t age, std::uint64_t values,
+                                   std::uint64_t bias) const {
+  return read_state_file(files, path(row, age), values, bias);
 }
 
 void ChainFiles::tell(Done done, Expected<void> result) {
@@ -163,11 +168,6 @@ void ChainFiles::drop_last(Done done) {
 
 // ---- Rows
 
-Expected<StateFile> ChainFiles::load_row(std::uint32_t row, std::size_t age, std::uint64_t values,
-                                         std::uint64_t bias) {
-  return read_state_file(files_, row_path(row, age), values, bias);
-}
-
 void ChainFiles::save_row(std::uint32_t row, std::uint64_t round, rounds::Anchor state) {
   {
     std::lock_guard lock(mutex_);
@@ -190,8 +190,8 @@ void ChainFiles::save_row(std::uint32_t row, std::uint64_t round, rounds::Anchor
 void ChainFiles::forget_row(std::uint32_t row) {
   on_disk(
       [this, row]() -> Expected<void> {
-        for (std::size_t age = 0; age <= earlier_; ++age)
-          if (const std::string path = row_path(row, age); files_.exists(path))
+        for (std::size_t age = 0; age <= rows_.earlier; ++age)
+          if (const std::string path = rows_.path(row, age); files_.exists(path))
             NS_RETURN_IF_ERROR(files_.remove_file(path));
         return {};
       },
@@ -211,8 +211,8 @@ Expected<void> ChainFiles::write_row(std::uint32_t row) {
     file = std::move(waiting.front());
     waiting.pop_front();
   }
-  const std::string newest = row_path(row, 0);
-  if (earlier_ == 0) {
+  const std::string newest = rows_.path(row, 0);
+  if (rows_.earlier == 0) {
     NS_RETURN_IF_ERROR(write_state_file(files_, newest, file));
     return files_.sync_directory(folder_);
   }
@@ -220,9 +220,9 @@ Expected<void> ChainFiles::write_row(std::uint32_t row) {
   // state may be missing, and no block on the disk names it.
   const std::string fresh = newest + ".0";
   NS_RETURN_IF_ERROR(write_state_file(files_, fresh, file));
-  for (std::size_t age = earlier_; age > 0; --age)
-    if (const std::string newer = row_path(row, age - 1); files_.exists(newer))
-      NS_RETURN_IF_ERROR(files_.rename(newer, row_path(row, age)));
+  for (std::size_t age = rows_.earlier; age > 0; --age)
+    if (const std::string newer = rows_.path(row, age - 1); files_.exists(newer))
+      NS_RETURN_IF_ERROR(files_.rename(newer, rows_.path(row, age)));
   NS_RETURN_IF_ERROR(files_.rename(fresh, newest));
   return files_.sync_directory(folder_);
 }

@@ -27,9 +27,22 @@
 
 namespace neuroshard::engine {
 
+// Where the states of rows are.  Threads: any.
+struct RowFiles {
+  storage::FileEnv& files;
+  std::string folder;
+  std::size_t earlier = 0;  // so many states of a row stay besides the newest
+
+  // age: 0 = the newest state, 1 = the one before it.
+  std::string path(std::uint32_t row, std::size_t age) const;
+  // While nothing writes there.  NotFound, Corrupt: as read_state_file().
+  Expected<StateFile> load(std::uint32_t row, std::size_t age, std::uint64_t values,
+                           std::uint64_t bias) const;
+};
+
 class ChainFiles final : public chain::ChainStore {
  public:
-  // folder: created if missing. earlier: so many states of a row stay besides the newest. All outlive the object.
+  // folder: created if missing. earlier: as in RowFiles. All outlive the object.
   static Expected<std::unique_ptr<ChainFiles>> open(storage::FileEnv& files, std::string folder,
                                                     std::size_t earlier, Logger& logger, Executor& node);
   ~ChainFiles() override;
@@ -47,10 +60,8 @@ class ChainFiles final : public chain::ChainStore {
 
   // The states that the blocks so far name were given to save_row(), or this node does not compute them.
   void release();
-  // Before the node starts, on any thread.  NotFound, Corrupt: as read_state_file().
-  // age: 0 = the newest state, 1 = the one before it.
-  Expected<StateFile> load_row(std::uint32_t row, std::size_t age, std::uint64_t values, std::uint64_t bias);
-  std::size_t earlier() const { return earlier_; }
+  // To load the states before the node starts. They may be read for minutes, and this object may end meanwhile.
+  const RowFiles& rows() const { return rows_; }
   // When more than two states of a row wait for a slow disk, the newest takes the place of the one before it.
   void save_row(std::uint32_t row, std::uint64_t round, rounds::Anchor state);
   // This node does not hold the row any more: its states leave the disk.
@@ -66,7 +77,6 @@ class ChainFiles final : public chain::ChainStore {
   ChainFiles(storage::FileEnv& files, std::string folder, std::size_t earlier, Logger& logger,
              Executor& node);
   std::string path(Record record) const;
-  std::string row_path(std::uint32_t row, std::size_t age) const;
   void on_disk(std::function<Expected<void>()> write, Done done);
   void tell(Done done, Expected<void> result);
   void written(const Block& block);
@@ -76,7 +86,7 @@ class ChainFiles final : public chain::ChainStore {
 
   storage::FileEnv& files_;
   const std::string folder_;
-  const std::size_t earlier_;
+  const RowFiles rows_;
   Logger& logger_;
   const std::shared_ptr<net::Mailbox> node_;  // votes wait for the callback, so it must arrive
   // The node's executor.

@@ -143,9 +143,9 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, RowInputs inputs
       row, key,
       [key, inputs = std::move(inputs.work), rules = rules_, before = state(row),
        identity = identity(row, round), limits, draw = RowDraw{beacon, row}, &spool = services_.spool,
-       &steps = services_.steps] {
-        return steps.make(key,
-                          [&] { return make_step(rules, identity, *before, inputs, limits, spool, draw); });
+       steps = services_.steps] {
+        return steps->make(
+            key, [&] { return make_step(rules, identity, *before, inputs, limits, spool, draw); });
       },
       std::move(done));
 }

@@ -53,7 +53,7 @@ class RowStates {
     Executor& executor;
     const Clock& clock;
     Spool& spool;  // of new states
-    StepPool& steps;
+    std::shared_ptr<StepPool> steps;
     ResizeRow resize;  // null: the model keeps its size
   };
   // A row's state is the one that the registry names.

@@ -43,6 +43,12 @@ FetchOptions for_checks(FetchOptions options) {
   return options;
 }
 
+// A step may still wait when the rounds end, so it holds its pool.
+std::shared_ptr<StepPool> pool_of_steps(StepPool* given) {
+  if (given == nullptr) return std::make_shared<StepPool>();
+  return {std::shared_ptr<StepPool>(), given};  // outlives all rounds
+}
+
 TrainingOptions with_traces(TrainingOptions options) {
   options.outer.traced = options.chain.has_holders();
   return options;
@@ -69,7 +75,7 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
                  [this](const Error& error) { cannot(error); }}),
       states_(
           {fetcher_, services_.work, services_.executor, services_.clock, services_.spool,
-           services_.steps != nullptr ? *services_.steps : own_steps_, services_.resize},
+           pool_of_steps(services_.steps), services_.resize},
           options_.outer, options_.chain.network, options_.shapes, options_.bias_values,
           [this](std::uint32_t row) { on_held(row); }, options_.rows),
       computed_(options_.chain, book_, states_, services_.clock,

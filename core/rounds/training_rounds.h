@@ -167,7 +167,6 @@ class TrainingRounds final : public chain::BlockContent {
   const net::NodeId self_;
   RoundPool own_pool_;
   RoundPool& pool_;
-  StepPool own_steps_;
   RoundFetcher fetcher_;
   RoundFetcher checks_fetcher_;
   RoundClock clock_;

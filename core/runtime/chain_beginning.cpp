@@ -31,8 +31,8 @@ Expected<Hash256> first_hash(const BeginningSources& from, const outer::AnchorId
 std::vector<engine::StateFile> kept_states(const BeginningSources& from, std::uint32_t row,
                                            std::vector<std::string>* notes) {
   std::vector<engine::StateFile> states;
-  for (std::size_t age = 0; age <= from.files.earlier(); ++age) {
-    auto state = from.files.load_row(row, age, from.fragments[row].count, 0);
+  for (std::size_t age = 0; age <= from.rows.earlier; ++age) {
+    auto state = from.rows.load(row, age, from.fragments[row].count, 0);
     if (state.ok())
       states.push_back(std::move(*state));
     else if (state.error().code != ErrorCode::NotFound &&

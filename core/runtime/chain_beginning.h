@@ -23,7 +23,7 @@ struct ChainBeginning {
 
 struct BeginningSources {
   storage::FileEnv& disk;
-  engine::ChainFiles& files;
+  engine::RowFiles rows;
   std::string directory;  // D; states of the former format are in D/rounds
   Hash256 network{};
   rounds::OuterRules rules;

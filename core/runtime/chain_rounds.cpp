@@ -262,7 +262,7 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
   work_->run(
       [beginning, disk = disk_,
        first = size_.size() == 0 ? facts.states : std::vector<rounds::Anchor>(fragments_.size()),
-       from = BeginningSources{services_.files, chain_->files(), directory_, network_,
+       from = BeginningSources{services_.files, chain_->files().rows(), directory_, network_,
                                outer_rules(consensus_, facts.tokenizer), fragments_, chain_->has_blocks(),
                                !consensus_.sizes.empty(), rows_.other_states(spool_)}] {
         disk->measure();

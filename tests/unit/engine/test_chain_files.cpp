@@ -88,16 +88,16 @@ class TestChainFiles : public QObject {
     files->save_row(0, 7, state_of_row(2));
     files->release();
     QVERIFY(b.node.run_until([&] { return written == 1; }));
-    const auto state = files->load_row(0, 0, 100, 0);
+    const auto state = files->rows().load(0, 0, 100, 0);
     QVERIFY(state.ok() && state->round == 7 && test::weights_of(state->state)[99] == 2.0f);
-    QVERIFY(files->load_row(1, 0, 100, 0).error().code == ErrorCode::NotFound);
-    QVERIFY(files->load_row(0, 0, 101, 0).error().code == ErrorCode::InvalidArgument);
+    QVERIFY(files->rows().load(1, 0, 100, 0).error().code == ErrorCode::NotFound);
+    QVERIFY(files->rows().load(0, 0, 101, 0).error().code == ErrorCode::InvalidArgument);
   }
 
   void earlier_states_of_a_row_stay() {
     ChainBench b;
     const auto round_of = [&](std::size_t age) -> std::uint64_t {
-      const auto state = b.open(2)->load_row(0, age, 100, 0);
+      const auto state = b.open(2)->rows().load(0, age, 100, 0);
       if (!state.ok()) return 0;
       const float expected = static_cast<float>(state->round);
       return test::weights_of(state->state)[0] == expected ? state->round : 999;
@@ -117,8 +117,8 @@ class TestChainFiles : public QObject {
     b.open(2)->forget_row(7);  // never held
     const auto files = b.open(2);
     for (std::size_t age = 0; age <= 2; ++age) {
-      QVERIFY(files->load_row(0, age, 100, 0).error().code == ErrorCode::NotFound);
-      QVERIFY(files->load_row(1, age, 100, 0).ok());
+      QVERIFY(files->rows().load(0, age, 100, 0).error().code == ErrorCode::NotFound);
+      QVERIFY(files->rows().load(1, age, 100, 0).ok());
     }
   }
 
@@ -136,7 +136,7 @@ class TestChainFiles : public QObject {
       const auto opened = std::move(ChainFiles::open(files, folder, 2, logger, node).value());
       std::set<std::uint64_t> rounds;
       for (std::size_t age = 0; age <= 2; ++age)
-        if (const auto state = opened->load_row(0, age, 100, 0); state.ok()) rounds.insert(state->round);
+        if (const auto state = opened->rows().load(0, age, 100, 0); state.ok()) rounds.insert(state->round);
       return rounds;
     };
     for (const PowerCut kind :

@@ -65,7 +65,7 @@ struct ComputingNode {
   const chain::ChainRules& rules;
   RowNode own;
   FillableSpool spool;  // of new states
-  rounds::StepPool steps;
+  std::shared_ptr<rounds::StepPool> steps = std::make_shared<rounds::StepPool>();
   chain::SignatureChecks checks;
   rounds::RoundPool pool;
   rounds::RowStates states;

@@ -82,7 +82,7 @@ struct StatesBench {
   sim::World world;
   RowNode own{world, round};
   FillableSpool spool;
-  rounds::StepPool steps;
+  std::shared_ptr<rounds::StepPool> steps = std::make_shared<rounds::StepPool>();
   std::vector<std::uint32_t> held;
   std::vector<Expected<rounds::StepPtr>> made;
   rounds::RowStates states;
