@@ -80,7 +80,7 @@ Expected<void> BlockLog::load() {
 }
 
 Expected<Bytes> BlockLog::read(std::uint64_t height) const {
-  if (height < first_ || height - first_ >= ends_.size())
+  if (next_first_ || height < first_ || height - first_ >= ends_.size())
     return make_error(ErrorCode::NotFound, fmt::format("the log has no block {}", height));
   const std::uint64_t index = height - first_, begin = begin_of(index);
   NS_ASSIGN_OR_RETURN(const auto file, files_.open_read(path_));
@@ -93,6 +93,7 @@ Expected<Bytes> BlockLog::read(std::uint64_t height) const {
 }
 
 Expected<void> BlockLog::append(std::uint64_t height, ByteSpan block) {
+  if (next_first_) NS_RETURN_IF_ERROR(begin_anew());
   if (height < first_ || height - first_ > ends_.size() || block.size() > longest_block)
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("block {} does not follow in {}", height, path_));
@@ -114,6 +115,7 @@ Expected<void> BlockLog::append(std::uint64_t height, ByteSpan block) {
 }
 
 Expected<void> BlockLog::cut(std::uint64_t count) {
+  if (next_first_) NS_RETURN_IF_ERROR(begin_anew());
   if (count >= ends_.size()) return {};
   NS_RETURN_IF_ERROR(rewrite(begin_of(count)));
   ends_.resize(static_cast<std::size_t>(count));
@@ -145,16 +147,23 @@ Expected<void> BlockLog::write_head() {
 }
 
 Expected<void> BlockLog::restart(std::uint64_t first) {
+  next_first_ = first;
+  return begin_anew();
+}
+
+Expected<void> BlockLog::begin_anew() {
   file_.reset();
   if (!ends_.empty()) {
     int number = 1;
     while (number < most_kept_logs && files_.exists(fmt::format("{}.{}", path_, number))) ++number;
     NS_RETURN_IF_ERROR(files_.rename(path_, fmt::format("{}.{}", path_, number)));
   }
-  first_ = first;
+  first_ = *next_first_;
   ends_.clear();
   is_whole_ = true;
-  return write_head();
+  NS_RETURN_IF_ERROR(write_head());
+  next_first_.reset();
+  return {};
 }
 
 }  // namespace neuroshard::engine

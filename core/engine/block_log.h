@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ class BlockLog {
   // files and logger outlive it.
   static Expected<std::unique_ptr<BlockLog>> open(storage::FileEnv& files, std::string path, Logger& logger);
 
-  std::uint64_t first() const { return first_; }
+  std::uint64_t first() const { return next_first_.value_or(first_); }
   std::uint64_t count() const { return ends_.size(); }
   Expected<Bytes> read(std::uint64_t height) const;
   // The block is on the disk when this returns. A height that the log has is replaced, with all that follow.
@@ -32,12 +33,14 @@ class BlockLog {
   Expected<void> append(std::uint64_t height, ByteSpan block);
   // Keeps the first `count` blocks.
   Expected<void> cut(std::uint64_t count);
-  // An empty log from this height. A log that has blocks keeps them under the name PATH.N.
+  // An empty log from this height. A log that has blocks keeps them under the name PATH.N. After an error the next change tries
+  // it again, and until then the log has no block.
   Expected<void> restart(std::uint64_t first);
 
  private:
   BlockLog(storage::FileEnv& files, std::string path, Logger& logger);
   Expected<void> load();
+  Expected<void> begin_anew();
   Expected<void> write_head();
   Expected<void> rewrite(std::uint64_t bytes);
   std::uint64_t begin_of(std::uint64_t index) const;
@@ -47,6 +50,7 @@ class BlockLog {
   const std::string path_, folder_;
   Logger& logger_;
   std::uint64_t first_ = 0;
+  std::optional<std::uint64_t> next_first_;  // of a restart that is not on the disk yet
   std::vector<std::uint64_t> ends_;  // offset behind each block
   bool is_whole_ = true;             // nothing is behind the last block
   std::unique_ptr<storage::WritableFile> file_;

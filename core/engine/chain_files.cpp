@@ -10,7 +10,6 @@ namespace {
 constexpr std::uint64_t longest_record = std::uint64_t{64} << 20;
 constexpr std::size_t writes_under_way = 1024;
 constexpr std::size_t most_held = 64;      // blocks
-constexpr std::size_t most_failed = 4096;  // blocks that a full disk keeps in memory
 constexpr std::size_t states_waiting = 3;  // of a row
 
 }  // namespace
@@ -85,7 +84,7 @@ void ChainFiles::save(Record record, Bytes bytes, Done done) {
 
 Expected<Bytes> ChainFiles::load_block(std::uint64_t height) {
   if (const auto at = memory_.find(height); at != memory_.end()) return *at->second;
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(log_mutex_);
   if (logs_on_disk_ != logs_) return make_error(ErrorCode::NotFound, "the log is not on the disk yet");
   return log_->read(height);
 }
@@ -104,33 +103,29 @@ void ChainFiles::release() {
   auto blocks = std::make_shared<std::vector<Block>>(std::exchange(held_, {}));
   const bool posted = disk_->post([this, blocks] {
     const Expected<void> result = write_blocks(*blocks);
-    for (const Block& block : *blocks) {
-      tell(
-          [this, life = lifetime_.token(), block](const Expected<void>& done) {
-            if (life.alive() && done.ok()) written(block);
-            block.done(done);
-          },
-          result);
-    }
+    for (const Block& block : *blocks) tell(block.done, result);
   });
   if (posted) return;
   logger_.warning("chain", "the disk is too slow: blocks are saved later");
   held_.insert(held_.begin(), blocks->begin(), blocks->end());
 }
 
-void ChainFiles::written(const Block& block) {
-  const auto at = memory_.find(block.height);
-  if (at != memory_.end() && at->second == block.bytes) memory_.erase(at);
+void ChainFiles::written(std::uint64_t height, const chain::BlockBytes& bytes) {
+  const auto at = memory_.find(height);
+  if (at != memory_.end() && at->second == bytes) memory_.erase(at);
 }
 
 Expected<void> ChainFiles::write_blocks(const std::vector<Block>& blocks) {
   failed_.insert(failed_.end(), blocks.begin(), blocks.end());
-  std::lock_guard lock(mutex_);
   while (!failed_.empty()) {
-    if (auto appended = log_->append(failed_.front().height, *failed_.front().bytes); !appended.ok()) {
-      if (failed_.size() > most_failed) failed_.resize(most_failed);
-      return appended;
+    const Block& block = failed_.front();
+    {
+      std::lock_guard lock(log_mutex_);
+      NS_RETURN_IF_ERROR(log_->append(block.height, *block.bytes));
     }
+    node_->put([this, life = lifetime_.token(), height = block.height, bytes = block.bytes] {
+      if (life.alive()) written(height, bytes);
+    });
     failed_.pop_front();
   }
   return {};
@@ -145,7 +140,7 @@ void ChainFiles::begin_log(std::uint64_t first_height, Done done) {
   on_disk(
       [this, first_height, number] {
         failed_.clear();
-        std::lock_guard lock(mutex_);
+        std::lock_guard lock(log_mutex_);
         logs_on_disk_ = number;
         return log_->restart(first_height);
       },
@@ -159,7 +154,7 @@ void ChainFiles::drop_last(Done done) {
   memory_.erase(first_ + count_);
   on_disk(
       [this, count = count_]() -> Expected<void> {
-        std::lock_guard lock(mutex_);
+        std::lock_guard lock(log_mutex_);
         while (!failed_.empty() && failed_.back().height >= log_->first() + count) failed_.pop_back();
         return log_->cut(count);
       },
@@ -170,7 +165,7 @@ void ChainFiles::drop_last(Done done) {
 
 void ChainFiles::save_row(std::uint32_t row, std::uint64_t round, rounds::Anchor state) {
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(states_mutex_);
     std::deque<StateFile>& waiting = states_[row];
     StateFile file{round, std::move(state), {}};
     if (waiting.size() >= states_waiting) {
@@ -205,7 +200,7 @@ void ChainFiles::forget_row(std::uint32_t row) {
 Expected<void> ChainFiles::write_row(std::uint32_t row) {
   StateFile file;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(states_mutex_);
     std::deque<StateFile>& waiting = states_[row];
     if (waiting.empty()) return {};
     file = std::move(waiting.front());

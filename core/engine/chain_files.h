@@ -79,7 +79,7 @@ class ChainFiles final : public chain::ChainStore {
   std::string path(Record record) const;
   void on_disk(std::function<Expected<void>()> write, Done done);
   void tell(Done done, Expected<void> result);
-  void written(const Block& block);
+  void written(std::uint64_t height, const chain::BlockBytes& bytes);
   // ---- The disk thread.
   Expected<void> write_blocks(const std::vector<Block>& blocks);
   Expected<void> write_row(std::uint32_t row);
@@ -95,13 +95,15 @@ class ChainFiles final : public chain::ChainStore {
   std::map<std::uint64_t, std::shared_ptr<const Bytes>> memory_;  // by height: not known to be on the disk
   std::uint64_t logs_ = 0;                                        // logs begun by this object
   Lifetime lifetime_;
-  // With the lock.
-  std::mutex mutex_;
+  // With the lock, which the disk thread has while it writes a block.
+  std::mutex log_mutex_;
   std::unique_ptr<BlockLog> log_;
   std::uint64_t logs_on_disk_ = 0;
+  // With the lock, which nobody has for long.
+  std::mutex states_mutex_;
   std::map<std::uint32_t, std::deque<StateFile>> states_;  // that wait, by row
   // The disk thread.
-  std::deque<Block> failed_;        // written with the next block
+  std::deque<Block> failed_;        // written with the next block; memory_ has their bytes
   std::unique_ptr<Executor> disk_;  // last: it is joined first
 };
 

@@ -223,6 +223,56 @@ class TestChainFiles : public QObject {
     }
   }
 
+  // Whatever change to the disk fails: the new log has its head, and the old one stays.
+  void a_failure_at_the_begin_of_a_log_is_made_up_for() {
+    for (std::uint64_t fail = 0;; ++fail) {
+      MemoryFileEnv disk;
+      NullLogger logger;
+      QVERIFY(disk.create_directories(folder).ok());
+      {
+        const auto old = std::move(BlockLog::open(disk, folder + "/blocks", logger).value());
+        for (std::uint64_t h = 0; h < 2; ++h) QVERIFY(old->append(h, block_of(h)).ok());
+      }
+      FaultFileEnv files(disk, {.fail_at = fail, .room_bytes = {}});
+      {
+        const auto log = std::move(BlockLog::open(files, folder + "/blocks", logger).value());
+        (void)log->restart(40);
+        QCOMPARE(log->first(), std::uint64_t{40});
+        QVERIFY(!log->read(1).ok());
+        std::uint64_t failures = 0;
+        for (std::uint64_t h = 40; h < 42;) {
+          const bool appended = log->append(h, block_of(h)).ok();
+          ++(appended ? h : failures);
+        }
+        QVERIFY(failures <= 1);
+      }
+      const auto after = std::move(BlockLog::open(disk, folder + "/blocks", logger).value());
+      QCOMPARE(after->first(), std::uint64_t{40});
+      QCOMPARE(after->count(), std::uint64_t{2});
+      const auto old = std::move(BlockLog::open(disk, folder + "/blocks.1", logger).value());
+      QCOMPARE(old->count(), std::uint64_t{2});
+      if (fail >= files.changes()) break;
+    }
+  }
+
+  void a_disk_that_was_full_for_a_night_gets_all_blocks() {
+    constexpr std::uint64_t night = 5000;
+    ChainBench b;
+    const auto files = b.open();
+    b.disk.set_capacity(b.disk.used_bytes());
+    std::uint64_t failed = 0, saved = 0;
+    const auto note = [&](const Expected<void>& written) { ++(written.ok() ? saved : failed); };
+    for (std::uint64_t h = 0; h < night; ++h) files->append_block(h, shared_block(h % 10), note);
+    files->release();
+    QVERIFY(b.node.run_until([&] { return failed == night; }));
+    b.disk.set_capacity(std::uint64_t{1} << 30);
+    files->append_block(night, shared_block(1), note);
+    files->release();
+    QVERIFY(b.node.run_until([&] { return saved == 1; }));
+    QCOMPARE(b.log()->count(), night + 1);
+    QVERIFY(files->load_block(4321).value() == block_of(1));
+  }
+
   void a_full_disk_gets_the_blocks_later() {
     MemoryFileEnv disk;
     NullLogger logger;
