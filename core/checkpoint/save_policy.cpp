@@ -18,8 +18,10 @@ void SavePolicy::start(std::uint64_t step, MonotonicTime now) {
 
 DailyWrites SavePolicy::written(WallTime wall) const {
   const std::int64_t today = storage::utc_day(wall);
-  // A clock set back keeps the count of the later day: the budget is never given twice.
-  return written_.day >= today ? written_ : DailyWrites{today, 0};
+  // A clock set back a little keeps the count of the later day: the budget is not given twice. A day that is further
+  // ahead was a mistake of the clock.
+  const std::int64_t ahead = written_.day - today;
+  return ahead >= 0 && ahead <= storage::most_periods_ahead ? written_ : DailyWrites{today, 0};
 }
 
 void SavePolicy::set_written(DailyWrites all, WallTime wall) {

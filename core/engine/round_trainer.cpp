@@ -44,7 +44,11 @@ void RoundTrainer::listen(Listener listener) {
 
 void RoundTrainer::tell_ready() {
   if (listener_.executor == nullptr || !facts_) return;
-  if (!listener_.executor->post([ready = listener_.ready, facts = *facts_] { ready(facts); }))
+  const bool told = listener_.executor->post([ready = listener_.ready, facts = *facts_, heard = heard_] {
+    *heard = true;
+    ready(facts);
+  });
+  if (!told)
     logger_.warning("rounds", "the node's queue is full: this node does not take part in the rounds");
   facts_->states.clear();  // large, and the listener has them
   told_ = Told{facts_->tokenizer, facts_->own_part};
@@ -106,6 +110,7 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
   if (wanted_.tokenizer && *wanted_.tokenizer != facts.tokenizer)
     change_from_ = clock_.monotonic_now() + change_pause;
   wanted_.part.reset();  // the one here is what its owner and the memory allow
+  if (told_ && is_new) heard_ = std::make_shared<std::atomic<bool>>(false);
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (told_ && is_new) parts_[i]->forget();
     parts_[i]->attach(own_fragment(facts, i), places.size() == parts_.size() ? places[i] : RoundPlace{});

@@ -44,9 +44,10 @@ Expected<PeriodCount> PeriodCount::open(storage::FileEnv& files, std::string pat
 }
 
 void PeriodCount::roll(std::int32_t now) {
-  if (now <= period_) return;
+  const std::int64_t ahead = std::int64_t{period_} - now;
+  if (ahead >= 0 && ahead <= most_periods_ahead) return;
+  if (ahead < 0) used_ = written_ = 0;
   period_ = now;
-  used_ = written_ = 0;
 }
 
 Expected<void> PeriodCount::write(std::uint64_t value) {

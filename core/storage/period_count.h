@@ -1,7 +1,8 @@
 // A count of bytes in a period, e.g. a day, in a small file: neither a restart nor a kill resets it. The file is
 // written ahead in pieces of 16 MiB, so a kill counts less than one piece too much and never too little.
 //
-// Periods have numbers that rise. A clock set back keeps the count of the later period: no limit is given twice.
+// Periods have numbers that rise. A clock set back a little keeps the count of the later period: no limit is given twice. Where the
+// clock was further ahead, the count becomes that of the present period: else a limit would last until that date.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include "core/storage/file_env.h"
 
 namespace neuroshard::storage {
+
+inline constexpr std::int64_t most_periods_ahead = 2;
 
 // Days since 1970-01-01 (UTC).
 std::int32_t utc_day(WallTime wall);

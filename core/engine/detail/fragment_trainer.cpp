@@ -33,6 +33,7 @@ void RoundTrainer::FragmentTrainer::start(Start from) {
   std::function<void(Expected<Boundary>)> dropped;
   {
     std::lock_guard lock(all_.mutex_);
+    if (!*all_.heard_) return;  // from a round of the model before
     if (const auto asked = std::exchange(boundary_, std::nullopt)) dropped = asked->done;
     // The training has made no step from a start that it has not taken yet, so the new start carries the same
     // work as the earlier one.

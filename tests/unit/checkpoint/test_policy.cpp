@@ -108,6 +108,7 @@ class TestPolicy : public QObject {
     QVERIFY(!after.due(100, now(), wall(), 100));
     QVERIFY(!after.due(100, now(), wall() - hours(48), 100));
     QCOMPARE(after.written(wall() - hours(48)).bytes, std::uint64_t{950});
+    QCOMPARE(after.written(wall() - hours(24 * 365)).bytes, std::uint64_t{0});  // a mistake of the clock
     QVERIFY(after.due(100, now(), wall() + hours(24), 100));
     options.daily_write_bytes = 0;
     SavePolicy unlimited(options, written);

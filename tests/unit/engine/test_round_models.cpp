@@ -107,6 +107,9 @@ class TestRoundModels : public QObject {
     b.trainer->detach();
     b.model.own_part = 1;
     QVERIFY(b.trainer->attach(b.model).ok());
+    // The rounds have not heard of it yet: this is an anchor of the other part.
+    b.start(0, {3, anchor_of({9, 9, 9, 9, 9})});
+    QVERIFY(b.turn() == RoundTrainer::Turn::Rest);
     b.executor.run();
     QCOMPARE(b.facts.back().own_part, 1u);
     QVERIFY(b.facts.back().states.size() == 2 && b.facts.back().states[1] && !b.facts.back().states[0]);

@@ -80,6 +80,15 @@ class TestDiskBudget : public QObject {
     QCOMPARE(budget->written_today(), std::uint64_t{20'000});
   }
 
+  void a_clock_that_was_wrong_by_years_stops_nothing_for_years() {
+    clock_->advance(50 * 365 * 24 * test::hour);
+    open({0, 100 * mebi})->wrote(95 * mebi);
+    clock_ = std::make_unique<ManualClock>();
+    QVERIFY(!open({0, 100 * mebi})->check(40 * mebi).ok());  // written today, as far as is known
+    clock_->advance(24 * test::hour);
+    QVERIFY(open({0, 100 * mebi})->check(100 * mebi).ok());
+  }
+
   void the_space_is_all_but_the_checkpoints_that_can_be_deleted() {
     options_.excluded = "checkpoints";
     options_.kept_of_excluded = [] { return 2 * mebi; };
