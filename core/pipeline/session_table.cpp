@@ -220,6 +220,18 @@ void SessionTable::refuse_all(SessionKind kind, const Error& reason) {
   for (const SessionId& id : all) refuse(id, reason);
 }
 
+void SessionTable::review(const std::function<Expected<void>(const net::NodeId&)>& admit) {
+  std::vector<std::pair<SessionId, Error>> gone;
+  for (const auto& [id, session] : sessions_) {
+    const Route& route = session->route();
+    Expected<void> admitted = admit(crypto::node_id(route.driver));
+    if (admitted.ok() && session->position() > 0)
+      admitted = admit(route.hops[session->position() - 1].node);
+    if (!admitted.ok()) gone.emplace_back(id, admitted.error());
+  }
+  for (const auto& [id, reason] : gone) refuse(id, reason);
+}
+
 std::size_t SessionTable::size(SessionKind kind) const {
   return static_cast<std::size_t>(std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
     return entry.second->route().kind == kind;

@@ -67,6 +67,8 @@ class SessionTable {
   // And its driver's new sessions for a time, which doubles each time: it has cost the stage more than work.
   void refuse_driver(const SessionId& id, const Error& reason);
   void refuse_all(SessionKind kind, const Error& reason);
+  // Sessions whose driver, or hop before this one, is not admitted any more end with the reason.
+  void review(const std::function<Expected<void>(const net::NodeId&)>& admit);
   std::size_t size(SessionKind kind) const;
 
  private:

@@ -136,9 +136,18 @@ Expected<void> PipelineService::admit(const pipeline::Route& route) const {
 void PipelineService::tick() {
   timer_ = services_.host.executor().post_after(tick_interval, [this] { tick(); });
   watch_idleness();
+  review_sessions();
   end_round();
   drive();
   texts_->tick();
+}
+
+// A node whose key was revoked, or whose wallet was expelled, trains the weights here no more.
+void PipelineService::review_sessions() {
+  const chain::RegistryPtr registry = holders_.registry();
+  if (!sessions_ || registry == nullptr || registry == reviewed_) return;
+  reviewed_ = registry;
+  sessions_->review([this](const net::NodeId& node) { return holders_.admit(node); });
 }
 
 // Hashes of what was exchanged are kept for a round.

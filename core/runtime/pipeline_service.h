@@ -62,6 +62,7 @@ class PipelineService final {
   void on_gone();
   void tick();
   void watch_idleness();
+  void review_sessions();
   void end_round();
   void drive();
   void log_lost(const pipeline::Lost& lost);
@@ -90,6 +91,7 @@ class PipelineService final {
   std::uint64_t driver_round_ = 0;             // in which the driver's route was chosen or found right
   std::uint64_t finished_ = 0, replaced_ = 0;  // by earlier drivers
   std::uint64_t exchanged_in_ = 0;             // the round of exchanges_
+  chain::RegistryPtr reviewed_;                // by which the sessions were reviewed last
   struct Told {
     net::NodeId node{};
     std::string what;

@@ -88,6 +88,19 @@ class TestPipelineService : public QObject {
     QVERIFY(until([&] { return bench.view().sessions == 1; }));
   }
 
+  // The thief of its key has a session, and more text for it.
+  void sessions_of_a_revoked_node_end() {
+    Bench bench;
+    bench.attach_and_wait();
+    QVERIFY(bench.drive().ok());
+    QCOMPARE(bench.view().sessions, 2u);
+    Members later{0, 0, 1};
+    QVERIFY(later.revoke(Members::first));
+    bench.show(later);
+    QVERIFY(until([&] { return bench.view().sessions == 1; }));
+    QVERIFY(refuses(bench.drive(), ErrorCode::Denied, "no voter has vouched for it"));
+  }
+
   void a_closed_service_answers_no_streams() {
     Bench bench;
     bench.attach_and_wait();
