@@ -2,11 +2,12 @@
 // copy, a lost write) does not know its votes and its contribution of the present height and round; a second one
 // of either would be equivocation. So a node asks the others what they hold of it before it signs. Once enough of
 // them are at its height and hold nothing that it does not remember, it goes on as if it had not stopped. If they
-// hold more, or too few answer, it lets that height go by or `wait` pass before it votes, and signs neither a
-// contribution nor a vector of the round in progress; so that nobody waits for those, it is away until that
-// round is over. One that nobody answers and nobody is ahead of goes on after `ask_for`.
+// hold more, or it was behind and too few answer, it lets that height go by or `wait` pass before it votes, and
+// signs neither a contribution nor a vector of the round in progress; so that nobody waits for those, it is away
+// until that round is over. One that nobody is ahead of goes on after `ask_for`, also where few answer: after a power
+// cut all nodes start at once, and none of them would begin.
 //
-//   Asking    → Settled (enough answer; or nobody does for `ask_for`) | Behind (a block came that others had)
+//   Asking    → Settled (enough answer, or `ask_for` is over) | Behind (a block came that others had)
 //   Behind    → Settled (enough answer) | Comparing (nobody is ahead any more) | Waiting (no block for `wait`)
 //   Comparing → Settled (enough answer) | Waiting (too few do for `ask_for`)
 //   Waiting   → Settled (the next block, or `wait` is over)
