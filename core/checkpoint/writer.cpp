@@ -147,13 +147,19 @@ Expected<Writer> Writer::open(storage::FileEnv& env, const crypto::KeyPair& node
   NS_RETURN_IF_ERROR(make_root(env, root, mark));
   NS_ASSIGN_OR_RETURN(const auto names, env.list(root));
   for (const storage::DirectoryEntry& item : names) {
-    const bool leftover = item.name == detail::saving_folder || item.name == detail::importing_folder ||
-                          item.name.rfind(detail::deleting_prefix, 0) == 0;
+    const bool leftover =
+        item.name == detail::saving_folder || item.name.rfind(detail::deleting_prefix, 0) == 0;
     // Best effort: on a read-only disk it stays, and its names are never taken for a checkpoint.
     if (leftover) (void)env.remove_tree(root + "/" + item.name);
   }
   NS_ASSIGN_OR_RETURN(writer.next_sequence_, Catalogue(env, root).next_sequence());
   return writer;
+}
+
+void Writer::remove_unfinished_import(storage::FileEnv& env, const std::string& root) {
+  const std::string folder = root + "/" + detail::importing_folder;
+  // Best effort, too: the next import replaces it.
+  if (env.exists(folder)) (void)env.remove_tree(folder);
 }
 
 std::uint64_t Writer::estimate_bytes(const compute::ModelShape& shape, Span<const compute::SlotId> slots) {

@@ -26,7 +26,7 @@ struct SaveResult {
 using Pause = std::function<void()>;
 
 // Only the owner of the data directory makes one, and only one: opening removes what a killed save left
-// behind. env and node_key outlive it.  Threads: one at a time.
+// behind. An import may be under way beside it. env and node_key outlive it.  Threads: one at a time.
 class Writer {
  public:
   // Creates `root` if needed (make_root) and finds where counting goes on.
@@ -37,6 +37,9 @@ class Writer {
   // while this file exists: it tells the owner's directory from the empty place of a disk that was taken
   // away. Errors: NotFound, and those of the disk.
   static Expected<void> make_root(storage::FileEnv& env, const std::string& root, const std::string& mark);
+
+  // What a killed import left behind. Before the first import of this process.
+  static void remove_unfinished_import(storage::FileEnv& env, const std::string& root);
 
   // One that only adopts, beside the writer that saves: takes nothing away.
   static Writer beside(storage::FileEnv& env, const crypto::KeyPair& node_key, const std::string& root) {

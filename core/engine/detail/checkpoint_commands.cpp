@@ -68,7 +68,9 @@ Expected<void> check_checkpoint_network(const checkpoint::Entry& entry, const Ha
 }
 
 CheckpointCommands::CheckpointCommands(const EngineContext& context, FileJobs& files, DiskReader& reader)
-    : context_(context), files_(files), reader_(reader) {}
+    : context_(context), files_(files), reader_(reader) {
+  checkpoint::Writer::remove_unfinished_import(context_.services.files, context_.catalogue().root());
+}
 
 // ---- any thread ----
 

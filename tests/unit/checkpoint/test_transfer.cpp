@@ -121,6 +121,18 @@ class TestTransfer : public QObject {
     QVERIFY(loaded.same_bits(TinyState(5)));
   }
 
+  // Training that starts meanwhile opens a writer of its own.
+  void a_writer_leaves_an_import_beside_it_alone() {
+    const std::string file = "/c/.importing/weights.safetensors";
+    auto first = Writer::open(disk_, key_, "/c").value();
+    QVERIFY(disk_.create_directories("/c/.importing").ok());
+    QVERIFY(storage::write_file_atomic(disk_, file, Bytes{1}).ok());
+    QVERIFY(Writer::open(disk_, key_, "/c").ok());
+    QVERIFY(disk_.exists(file));
+    Writer::remove_unfinished_import(disk_, "/c");
+    QVERIFY(!disk_.exists(file));
+  }
+
   void a_damaged_import_is_refused() {
     auto theirs = Writer::open(disk_, key_, "/theirs").value();
     const auto sent = theirs.save(tiny_manifest(500), TinyState(5).view()).value();
