@@ -65,7 +65,7 @@ Expected<BatchList> open_batch_list(ByteSpan bytes, const ListClaim& claim) {
 Expected<RunFinding> audit_run(const BatchList& list, const BatchRun& run, const AuditSources& sources,
                                const CancelToken& cancel) {
   if (is_own_shard(run.shard_id))
-    return RunFinding{BatchFinding::OwnText, "the shard is the driver's own text and never leaves it"};
+    return RunFinding{BatchFinding::OwnText, "the shard is the driver's own text, which no other node has"};
   if (list.work.tokenizer_hash != sources.manifest.tokenizer_hash)
     return RunFinding{BatchFinding::Unknown, "the driver had another tokenizer than the manifest here"};
   const Hash256 driver = crypto::node_id(list.node);

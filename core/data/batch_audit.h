@@ -32,7 +32,7 @@ enum class BatchFinding : std::uint8_t {
   Same,      // bit for bit
   Differs,   // rebuilt batches have another digest
   NotDrawn,  // the shard is not one that the beacon draws for this driver, or not this shard's content
-  OwnText,   // the driver's own text, which never leaves its machine
+  OwnText,   // the driver's own text, which no auditor has
   Unknown,   // the beacon of the draw, or the shard, is not at hand
 };
 std::string_view to_string(BatchFinding finding);  // "same", "differs", "not_drawn", "own_text", "unknown"

@@ -30,7 +30,7 @@ inline constexpr std::size_t max_source_name = 128;
 inline constexpr std::size_t max_url_length = 2048;
 
 using ShardId = std::uint32_t;
-// In a network a node's own shards have ids from here on. They never leave the node.
+// In a network a node's own shards have ids from here on. No node gives them to another.
 inline constexpr ShardId first_own_shard = 0x80000000u;
 constexpr bool is_own_shard(ShardId id) {
   return id >= first_own_shard;
