@@ -30,7 +30,9 @@ bool SlotPool::take(const SlotUser& user, std::size_t count) {
   const bool stranger = user.rank == PeerRank::Stranger;
   const std::lock_guard lock(mutex_);
   if (taken_ + count > limit_for(user)) return false;
-  if (count_of(peers_, user.id) + count > limits_.per_peer) return false;
+  const std::size_t per_peer =
+      stranger || limits_.per_known_peer == 0 ? limits_.per_peer : limits_.per_known_peer;
+  if (count_of(peers_, user.id) + count > per_peer) return false;
   if (stranger && limits_.per_group != 0 && count_of(groups_, user.group) + count > limits_.per_group)
     return false;
   taken_ += count;

@@ -18,6 +18,7 @@ struct SlotLimits {
   std::size_t per_group = 0;    // of strangers of one address group (address_group.h); 0: no cap
   std::size_t for_known = 0;    // of `all`, strangers do not get these
   std::size_t for_control = 0;  // of `all` and beside for_known, only voters get these, for control messages
+  std::size_t per_known_peer = 0;  // 0: per_peer
 };
 
 struct SlotUser {

@@ -50,7 +50,8 @@ struct RpcLimits {
   // Calls whose request has not arrived in full. Only one that has takes a place among `calls`.
   net::SlotLimits arriving{512, 32, 64, 192, 0};
   net::SlotLimits calls{256, 32, 48, 96, 32};  // being answered
-  net::SlotLimits streams{64, 8, 16, 16, 0};
+  // Of a known peer as many as leave its calls room on a connection: it passes on the sessions of many drivers.
+  net::SlotLimits streams{192, 8, 16, 144, 0, 40};
   net::SlotLimits held_bytes{64u << 20, 32u << 20, 12u << 20, 24u << 20, 8u << 20};  // of open requests
   std::size_t grpc_memory = 128u << 20;                  // of gRPC, all connections together
   Duration message_patience = std::chrono::seconds(10);  // for one message to arrive in full

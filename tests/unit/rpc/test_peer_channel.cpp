@@ -90,6 +90,7 @@ class TestPeerChannel : public QObject {
   void an_answer_after_a_connection_was_given_up_does_not_count();
   void a_peer_that_goes_ends_calls();
   void a_stream_carries_both_ways();
+  void a_known_peer_has_streams_for_many_sessions_and_calls_beside_them();
   void a_slow_reader_slows_the_writer();
   void a_stream_that_is_broken_off_has_not_finished();
   void a_stream_that_stands_still_ends();
@@ -322,6 +323,28 @@ void TestPeerChannel::a_stream_carries_both_ways() {
   const Piece end = read(*pair, *stream);
   QVERIFY(end && end->ok());
   QVERIFY(!**end);
+}
+
+void TestPeerChannel::a_known_peer_has_streams_for_many_sessions_and_calls_beside_them() {
+  const auto pair = make_pair();
+  pair->introduce_a();
+  pair->service.stream = [](const net::Caller&, net::Method, std::shared_ptr<net::PeerStream> stream) {
+    echo(std::move(stream));
+  };
+  const auto channel = pair->connect();
+  QVERIFY(channel);
+  std::vector<std::shared_ptr<net::PeerStream>> streams;
+  for (std::uint8_t i = 0; i < 40; ++i) {
+    streams.push_back(channel->open(method, net::stream_patience));
+    const auto written = write(*pair, *streams.back(), {i});
+    QVERIFY2(written && written->ok(), why(written));
+  }
+  for (std::uint8_t i = 0; i < 40; ++i) {
+    const Piece back = read(*pair, *streams[i]);
+    QVERIFY(back && back->ok() && **back);
+    QVERIFY((**back)->bytes() == Bytes{i});
+  }
+  QVERIFY(call(*pair, *channel, {1})->ok());
 }
 
 void TestPeerChannel::a_slow_reader_slows_the_writer() {
