@@ -66,7 +66,9 @@ class PieceStream {
     node::TextPiece sent;
     sent.text = utf8_.add(piece.text);
     sent.of_prompt = piece.of_prompt;
-    for (const WrittenToken& token : piece.tokens) sent.tokens.push_back(to_node(token, *tokenizer));
+    // Without a model only cancelled texts end, whose last tokens nobody waits for.
+    if (tokenizer != nullptr)
+      for (const WrittenToken& token : piece.tokens) sent.tokens.push_back(to_node(token, *tokenizer));
     send(std::move(sent));
   }
   // The bytes of an incomplete character.
@@ -236,6 +238,7 @@ void TextGeneration::write(const CancelToken& interrupt, const WorkShare::Turn& 
     };
   }
   choose_checkpoint();
+  if (!host_.has_model()) tokenizer_ = nullptr;  // it was the model's
   // A model is not opened for cancelled texts.
   if (!host_.has_model() || batch_.empty()) batch_.take(hooks);
   if (batch_.empty()) return;
