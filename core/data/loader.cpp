@@ -222,13 +222,15 @@ Expected<std::unique_ptr<Loader>> Loader::create(Dataset& dataset, const LoaderO
   std::uint64_t most = 0;
   for (const ShardEntry& shard : dataset.shards(Split::Train)) most = std::max(most, shard.tokens);
   if (most == 0) {
-    return make_error(ErrorCode::NotFound, "there is no text to train on yet; add text with --text PATH");
+    return make_error(ErrorCode::NotFound,
+                      "there is no text to train on yet; add text on the Training page of the app, or with "
+                      "--text PATH");
   }
   if (most <= options.sequence) {
     return make_error(
         ErrorCode::InvalidArgument,
         fmt::format("the text is too small: its largest shard has {} tokens, and one sequence requires {}; "
-                    "add more text with --text PATH",
+                    "add more text on the Training page of the app, or with --text PATH",
                     most, std::uint64_t{options.sequence} + 1));
   }
   return std::unique_ptr<Loader>(std::make_unique<PlanLoader>(dataset, options, io));

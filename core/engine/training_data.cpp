@@ -70,9 +70,9 @@ class TextPreparation {
       if (has_rounds(directory_)) offer_tokenizer(*text.dataset);
     }
     if (text.dataset) return text;
-    return make_error(
-        ErrorCode::NotFound,
-        "There is no text to train on yet. Provide a text file or a folder of text, e.g. --text book.txt.");
+    return make_error(ErrorCode::NotFound,
+                      "There is no text to train on yet. Choose a file or folder of text on the Training "
+                      "page of the app, or name one with --text PATH.");
   }
 
  private:

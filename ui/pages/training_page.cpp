@@ -327,12 +327,12 @@ void TrainingPage::refresh(const node::Snapshot& snapshot) {
 }
 
 void TrainingPage::show_controls(const node::Snapshot& snapshot) {
-  const bool attached = bridge().attached(), idle = snapshot.state == node::RunState::Idle;
+  const bool attached = bridge().attached(), can_start = attached && can_start_training(snapshot);
   const bool running = snapshot.state == node::RunState::Training || snapshot.state == node::RunState::Paused;
   for (QWidget* widget : {static_cast<QWidget*>(source_), static_cast<QWidget*>(folder_),
                           static_cast<QWidget*>(file_), static_cast<QWidget*>(steps_)})
-    widget->setEnabled(attached && idle && !snapshot.safe_mode);
-  start_->setEnabled(attached && idle && !asking_ && !snapshot.safe_mode);
+    widget->setEnabled(can_start);
+  start_->setEnabled(can_start && !asking_);
   stop_->setEnabled(attached && running && !asking_);
   const node::TrainingView& training = snapshot.training;
   QString text;

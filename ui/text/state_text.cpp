@@ -71,6 +71,11 @@ QString tray_icon_name(DisplayState state) {
   return QStringLiteral("tray-error");
 }
 
+bool can_start_training(const node::Snapshot& snapshot) {
+  const bool none_runs = snapshot.state == node::RunState::Idle || snapshot.state == node::RunState::Failed;
+  return none_runs && !snapshot.safe_mode;
+}
+
 QString StateWords::finish_action(const node::Snapshot* snapshot) {
   return snapshot != nullptr && shares_rounds(*snapshot) ? tr("Finish this round, then stop")
                                                          : tr("Finish this step, then stop");

@@ -37,6 +37,9 @@ struct StateText {
   bool can_override = false;  // "run anyway" would end the pause
 };
 
+// Whether the core takes a start of the training: none runs, also after one that failed.
+bool can_start_training(const node::Snapshot& snapshot);
+
 class StateWords {
   Q_DECLARE_TR_FUNCTIONS(neuroshard::ui::StateWords)
  public:

@@ -237,6 +237,24 @@ class MainWindowTest : public QObject {
     QTest::mouseClick(find<QPushButton>("training_start"), Qt::LeftButton);
     QTRY_VERIFY(commanded("train /srv/books 0 0"));
   }
+  void a_start_that_failed_can_be_tried_again() {
+    QVERIFY(!find<QPushButton>("overview_start")->isVisible());
+    fixture_->node->publish([](node::Snapshot& next) {
+      next.state = node::RunState::Failed;
+      next.alerts = {{"training_failed", node::Severity::Critical, "There is no text to train on yet.", {}}};
+    });
+    QTRY_VERIFY(fixture_->window->findChild<Banner*>("banner_alert_training_failed") != nullptr);
+    QVERIFY(find<QPushButton>("overview_start")->isVisible());
+    // The message leads to the place where a text is chosen.
+    find<Banner>("banner_alert_training_failed")->findChild<QPushButton*>()->click();
+    QCOMPARE(fixture_->window->current_page(), QString("training"));
+    QVERIFY(find<QLineEdit>("training_source")->isEnabled());
+    QVERIFY(find<QPushButton>("training_start")->isEnabled());
+    QVERIFY(!find<QPushButton>("training_stop")->isEnabled());
+    find<QLineEdit>("training_source")->setText("/srv/books");
+    QTest::mouseClick(find<QPushButton>("training_start"), Qt::LeftButton);
+    QTRY_VERIFY(commanded("train /srv/books 0 0"));
+  }
   // Repaints are bounded by the bridge's ticks, whatever the core does.
   void a_flood_of_snapshots_is_few_frames() {
     fixture_->window->open_page("training");
