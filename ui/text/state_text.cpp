@@ -115,8 +115,10 @@ StateText StateWords::without_core(const std::optional<CoreLife>& life) {
 }
 
 QString StateWords::idle_reason(const node::TrainingView& training) {
-  if (training.target_step == 0 || training.step < training.target_step) return tr("nothing to train on yet");
-  return tr("the goal of %1 steps is reached").arg(Format::integer(training.target_step));
+  if (training.target_step > 0 && training.step >= training.target_step)
+    return tr("the goal of %1 steps is reached").arg(Format::integer(training.target_step));
+  if (training.step > 0) return tr("stopped after step %1").arg(Format::integer(training.step));
+  return tr("nothing to train on yet");
 }
 
 QString StateWords::training_reason(const node::Snapshot& snapshot, WallTime now) {

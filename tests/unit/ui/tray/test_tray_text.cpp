@@ -16,6 +16,7 @@ class TestTrayText : public QObject {
   void initTestCase() { Q_INIT_RESOURCE(icons); }
   void six_states_have_six_icons();
   void every_reason_is_told();
+  void idle_says_what_ended_the_training();
   void unknown_is_a_dash();
   void a_core_that_does_not_answer();
   void tomorrow_is_the_next_morning();
@@ -54,6 +55,18 @@ void TestTrayText::every_reason_is_told() {
   QVERIFY2(both.tooltip.contains("on battery, 40 %") && both.tooltip.contains("the network is metered"),
            qPrintable(both.tooltip));
   QVERIFY(both.status.startsWith("Paused"));
+}
+
+void TestTrayText::idle_says_what_ended_the_training() {
+  node::Snapshot snapshot;
+  snapshot.state = node::RunState::Idle;
+  QCOMPARE(view(snapshot).status, QString("Idle: nothing to train on yet"));
+  snapshot.training.step = 204;
+  QCOMPARE(view(snapshot).status, QString("Idle: stopped after step 204"));
+  snapshot.training.target_step = 300;  // it was stopped before its goal
+  QCOMPARE(view(snapshot).status, QString("Idle: stopped after step 204"));
+  snapshot.training.step = 300;
+  QCOMPARE(view(snapshot).status, QString("Idle: the goal of 300 steps is reached"));
 }
 
 void TestTrayText::unknown_is_a_dash() {
