@@ -5,6 +5,7 @@
 #include <QProgressBar>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "ui/pages/alert_action.h"
 #include "ui/pages/series_feed.h"
@@ -64,6 +65,7 @@ Card* OverviewPage::make_state_card() {
   words->setSpacing(4);
   state_word_ = make_label(Format::dash(), "page-title", card);
   state_reason_ = make_paragraph(tr("Waiting for the core's first report."), "muted", card);
+  state_reason_->setObjectName(QStringLiteral("overview_reason"));
   words->addWidget(state_word_);
   words->addWidget(state_reason_);
   row->addLayout(words, 1);
@@ -203,7 +205,8 @@ void OverviewPage::show_state(const node::Snapshot& snapshot) {
   }
   state_word_->setText(state.word);
   QString reason = state.reasons.isEmpty() ? state.reason : state.reasons.join(QLatin1Char('\n'));
-  if (reason.isEmpty() && snapshot.state == node::RunState::Training)
+  if (reason.isEmpty() && snapshot.state == node::RunState::Training &&
+      !snapshot.training.data_source.empty())
     reason = tr("on %1").arg(text_of(snapshot.training.data_source));
   state_reason_->setText(reason);
   state_reason_->setVisible(!reason.isEmpty());
@@ -301,49 +304,58 @@ void OverviewPage::show_alerts(const node::Snapshot& snapshot) {
   QString now;
   for (const node::Alert& alert : snapshot.alerts)
     now += text_of(alert.key) + QLatin1Char('\n') + text_of(alert.message) + QLatin1Char('\n');
-  if (now == shown_alerts_) return;
-  shown_alerts_ = now;
+  if (now != shown_alerts_) {
+    shown_alerts_ = now;
+    make_alerts(snapshot.alerts);
+  }
+  // An alert that stays becomes older.
+  for (std::size_t i = 0; i < std::min(alert_ages_.size(), snapshot.alerts.size()); ++i) {
+    const WallTime since = snapshot.alerts[i].since;
+    alert_ages_[i]->setText(Format::ago(since, clock().wall_now()));
+    alert_ages_[i]->setToolTip(Format::date_time(since));
+    alert_ages_[i]->setVisible(to_unix_ms(since) > 0);
+  }
+}
+
+void OverviewPage::make_alerts(const std::vector<node::Alert>& alerts) {
+  alert_ages_.clear();
   while (QLayoutItem* item = alerts_->takeAt(0)) {
     delete item->widget();
     delete item;
   }
-  if (snapshot.alerts.empty()) {
-    alerts_->addWidget(make_paragraph(tr("Nothing needs attention."), "muted"));
-    return;
+  if (alerts.empty()) alerts_->addWidget(make_paragraph(tr("Nothing needs attention."), "muted"));
+  for (const node::Alert& alert : alerts) alerts_->addWidget(make_alert(alert));
+}
+
+QWidget* OverviewPage::make_alert(const node::Alert& alert) {
+  auto* line = new QWidget;
+  auto* row = new QHBoxLayout(line);
+  row->setContentsMargins(0, 0, 0, 0);
+  auto* icon = new QLabel(line);
+  const Tone tone = StateWords::tone(alert.severity);
+  icon->setPixmap(theme().icon(icon_of(tone), token_of(tone)).pixmap(alert_icon_side, alert_icon_side));
+  icon->setToolTip(StateWords::severity(alert.severity));
+  row->addWidget(icon, 0, Qt::AlignTop);
+  auto* words = new QVBoxLayout;
+  words->setSpacing(2);
+  words->addWidget(make_paragraph(
+      tr("%1: %2").arg(StateWords::severity(alert.severity), text_of(alert.message)), nullptr, line));
+  auto* foot = new QHBoxLayout;
+  const AlertAction action = alert_action(text_of(alert.key));
+  if (!action.page.isEmpty()) {
+    auto* button = new QPushButton(action.text, line);
+    button->setProperty("role", QStringLiteral("link"));
+    button->setAccessibleDescription(text_of(alert.message));
+    connect(button, &QPushButton::clicked, this, [this, action] { navigate(action.page, action.detail); });
+    foot->addWidget(button);
   }
-  for (const node::Alert& alert : snapshot.alerts) {
-    auto* line = new QWidget;
-    auto* row = new QHBoxLayout(line);
-    row->setContentsMargins(0, 0, 0, 0);
-    auto* icon = new QLabel(line);
-    const Tone tone = StateWords::tone(alert.severity);
-    icon->setPixmap(theme().icon(icon_of(tone), token_of(tone)).pixmap(alert_icon_side, alert_icon_side));
-    icon->setToolTip(StateWords::severity(alert.severity));
-    row->addWidget(icon, 0, Qt::AlignTop);
-    auto* words = new QVBoxLayout;
-    words->setSpacing(2);
-    words->addWidget(make_paragraph(
-        tr("%1: %2").arg(StateWords::severity(alert.severity), text_of(alert.message)), nullptr, line));
-    auto* since = make_label(Format::ago(alert.since, clock().wall_now()), "caption", line);
-    since->setToolTip(Format::date_time(alert.since));
-    auto* foot = new QHBoxLayout;
-    const AlertAction action = alert_action(text_of(alert.key));
-    if (!action.page.isEmpty()) {
-      auto* button = new QPushButton(action.text, line);
-      button->setProperty("role", QStringLiteral("link"));
-      button->setAccessibleDescription(text_of(alert.message));
-      connect(button, &QPushButton::clicked, this, [this, action] { navigate(action.page, action.detail); });
-      foot->addWidget(button);
-    }
-    if (to_unix_ms(alert.since) > 0)
-      foot->addWidget(since);
-    else
-      since->hide();
-    foot->addStretch(1);
-    words->addLayout(foot);
-    row->addLayout(words, 1);
-    alerts_->addWidget(line);
-  }
+  alert_ages_.push_back(make_label({}, "caption", line));
+  alert_ages_.back()->setObjectName(QStringLiteral("alert_age"));
+  foot->addWidget(alert_ages_.back());
+  foot->addStretch(1);
+  words->addLayout(foot);
+  row->addLayout(words, 1);
+  return line;
 }
 
 }  // namespace neuroshard::ui

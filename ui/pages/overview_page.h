@@ -2,6 +2,8 @@
 // attention.
 #pragma once
 
+#include <vector>
+
 #include "ui/pages/page.h"
 
 class QLabel;
@@ -43,6 +45,8 @@ class OverviewPage final : public Page {
   static QString whole_model_text(const node::ModelView& model);
   void show_resources(const node::Snapshot& snapshot);
   void show_alerts(const node::Snapshot& snapshot);
+  void make_alerts(const std::vector<node::Alert>& alerts);
+  QWidget* make_alert(const node::Alert& alert);
 
   CardGrid* grid_;
   QLabel* state_icon_;
@@ -67,6 +71,7 @@ class OverviewPage final : public Page {
   Gauge* cpu_;
   QVBoxLayout* alerts_;
   QString shown_alerts_;
+  std::vector<QLabel*> alert_ages_;  // of these alerts, in their order
   TogetherCard* together_;
 };
 
