@@ -24,6 +24,8 @@
 namespace neuroshard::ui {
 namespace {
 
+constexpr std::chrono::seconds warning_period{30};
+
 // The many controls scroll by themselves, so that the field to write in stays in view.
 QScrollArea* scrolled(QWidget* side) {
   auto* area = new QScrollArea;
@@ -243,40 +245,51 @@ void PlaygroundPage::take_checkpoints(const std::vector<node::CheckpointEntry>& 
 }
 
 void PlaygroundPage::shown() {
+  warned_at_.reset();  // the next snapshot brings new numbers
   ask_checkpoints();
   input_->setFocus();
 }
 
 void PlaygroundPage::refresh(const node::Snapshot& snapshot) {
   parts_help_->setVisible(snapshot.rounds.part.has_value());
-  show_model(snapshot);
-}
-
-void PlaygroundPage::show_model(const node::Snapshot& snapshot) {
   const bool model = snapshot.training.step > 0 || !snapshot.checkpoint.newest.empty();
   stack_->setCurrentIndex(model ? 1 : 0);
+  show_warning(model ? warning(snapshot) : BannerContent{});
+}
+
+// Without a text: there is nothing to warn of.
+BannerContent PlaygroundPage::warning(const node::Snapshot& snapshot) {
+  BannerContent content;
   const auto& loss = snapshot.training.smoothed_loss;
   const std::uint64_t seen = snapshot.training.last_step ? snapshot.training.last_step->tokens : 0;
-  QString text;
-  if (model && snapshot.safe_mode)
-    text = tr("Safe mode: no model can be loaded. Restart the core normally to use this page.");
-  else if (model && loss && *loss > young_loss)
-    text = tr("The model has read %1 in %2 steps; its loss is %3. Expect fragments, not answers. Sentences "
-              "appear below a loss of about %4.")
-               .arg(seen == 0 ? tr("little") : tr("%1 tokens").arg(Format::si(static_cast<double>(seen))),
-                    Format::integer(snapshot.training.step), Format::significant(*loss, 3),
-                    Format::significant(young_loss, 2));
-  honesty_->setVisible(!text.isEmpty());
-  // Not with every step: a banner that is read should not change under the eyes, and each change lays the
-  // page out again.
-  if (text.isEmpty() == honesty_text_.isEmpty()) return;
-  honesty_text_ = text;
-  if (text.isEmpty()) return;
-  BannerContent content;
-  content.tone = snapshot.safe_mode ? Tone::Warning : Tone::Info;
-  content.title = snapshot.safe_mode ? tr("Not now") : tr("This model is young");
-  content.text = text;
-  honesty_->set_content(content);
+  if (snapshot.safe_mode) {
+    content.tone = Tone::Warning;
+    content.title = tr("Not now");
+    content.text = tr("Safe mode: no model can be loaded. Restart the core normally to use this page.");
+  } else if (loss && *loss > young_loss) {
+    content.tone = Tone::Info;
+    content.title = tr("This model is young");
+    content.text =
+        tr("The model has read %1 in %2 steps; its loss is %3. Expect fragments, not answers. Sentences "
+           "appear below a loss of about %4.")
+            .arg(seen == 0 ? tr("little") : tr("%1 tokens").arg(Format::si(static_cast<double>(seen))),
+                 Format::integer(snapshot.training.step), Format::significant(*loss, 3),
+                 Format::significant(young_loss, 2));
+  }
+  return content;
+}
+
+// Another warning shows at once. The numbers of the same one follow now and then: a banner that is read should
+// not change with every step under the eyes, and each change lays the page out again.
+void PlaygroundPage::show_warning(const BannerContent& content) {
+  const BannerContent& before = honesty_->content();
+  const bool another = honesty_->isHidden() || before.title != content.title || before.tone != content.tone;
+  honesty_->setVisible(!content.text.isEmpty());
+  const MonotonicTime now = clock().monotonic_now();
+  const bool due = another || !warned_at_ || now - *warned_at_ >= warning_period;
+  if (content.text.isEmpty() || !due) return;
+  warned_at_ = now;
+  if (another || before.text != content.text) honesty_->set_content(content);
 }
 
 bool PlaygroundPage::eventFilter(QObject* watched, QEvent* event) {

@@ -18,6 +18,7 @@ namespace neuroshard::ui {
 
 class AnswerPane;
 class Banner;
+struct BannerContent;
 class Card;
 class SamplingCard;
 
@@ -54,7 +55,8 @@ class PlaygroundPage final : public Page {
   bool compares() const;
   QString who_answers() const;
   QString model_name(const QComboBox& box) const;
-  void show_model(const node::Snapshot& snapshot);
+  static BannerContent warning(const node::Snapshot& snapshot);
+  void show_warning(const BannerContent& content);
 
   QStackedWidget* stack_;
   Banner* honesty_;
@@ -73,7 +75,7 @@ class PlaygroundPage final : public Page {
   QLabel* models_help_;
   node::GenerateRequest request_;  // of the question that is answered, for the second model
   QString question_;
-  QString honesty_text_;
+  std::optional<MonotonicTime> warned_at_;  // when the banner got its numbers
 };
 
 }  // namespace neuroshard::ui

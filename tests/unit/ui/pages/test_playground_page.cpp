@@ -25,6 +25,8 @@ class TestPlaygroundPage : public QObject {
   void cleanup() { fixture_.reset(); }
   void without_a_model_it_says_so();
   void a_young_model_is_called_young();
+  void its_numbers_follow_without_haste();
+  void safe_mode_replaces_what_was_said_of_the_model();
   void a_text_is_continued_and_measured();
   void the_text_streams_in_before_the_end();
   void stop_cancels_and_keeps_what_came();
@@ -75,6 +77,39 @@ void TestPlaygroundPage::a_young_model_is_called_young() {
   QVERIFY(prompt()->isVisible());  // it may be tried all the same
   fixture_->publish([](node::Snapshot& s) { s.training.smoothed_loss = 2.0; });
   QVERIFY(!banner->isVisible());
+}
+
+void TestPlaygroundPage::its_numbers_follow_without_haste() {
+  start(6.5);
+  const auto* banner = fixture_->find<Banner>("honesty");
+  const auto says = [banner](const char* loss) {
+    return banner->isVisible() && banner->content().text.contains(QString::fromLatin1(loss));
+  };
+  QVERIFY(says("6.50"));
+  // Not under the eyes of a person who reads it, but it does not stay old either.
+  fixture_->publish([](node::Snapshot& s) { s.training.smoothed_loss = 5.75; });
+  QVERIFY(says("6.50"));
+  fixture_->clock.advance(std::chrono::seconds(30));
+  fixture_->publish([](node::Snapshot&) {});
+  QVERIFY2(says("5.75"), qPrintable(banner->content().text));
+  // Coming back to the page shows what holds now.
+  fixture_->publish([](node::Snapshot& s) { s.training.smoothed_loss = 4.25; });
+  fixture_->page->shown();
+  fixture_->page->refresh(*fixture_->node->snapshot());
+  QVERIFY2(says("4.25"), qPrintable(banner->content().text));
+}
+
+void TestPlaygroundPage::safe_mode_replaces_what_was_said_of_the_model() {
+  start(6.5);
+  const auto* banner = fixture_->find<Banner>("honesty");
+  fixture_->publish([](node::Snapshot& s) { s.safe_mode = true; });
+  QVERIFY(banner->isVisible());
+  QVERIFY2(banner->content().text.startsWith(QStringLiteral("Safe mode")),
+           qPrintable(banner->content().text));
+  QCOMPARE(banner->content().tone, Tone::Warning);
+  fixture_->publish([](node::Snapshot& s) { s.safe_mode = false; });
+  QVERIFY(banner->content().text.contains(QStringLiteral("6.50")));
+  QCOMPARE(banner->content().tone, Tone::Info);
 }
 
 void TestPlaygroundPage::a_text_is_continued_and_measured() {
