@@ -11,6 +11,7 @@
 #include "ui/pages/grid_twin.h"
 #include "ui/pages/sections.h"
 #include "ui/text/format.h"
+#include "ui/text/state_text.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/card_grid.h"
@@ -57,10 +58,8 @@ NetworkCards::NetworkCards(const Theme& theme, Sections& sections, QWidget* pare
   problem_ = make_paragraph({}, "danger", this);
   problem_->hide();
   column->addWidget(problem_);
-  alone_ = new EmptyState(theme, QStringLiteral("network"), tr("No peers: this node trains alone"),
-                          tr("This node has joined no network: no port is open, and there are no peers to "
-                             "list. Join a network to see its peers here."),
-                          this);
+  alone_ = new EmptyState(theme, QStringLiteral("network"), {}, {}, this);
+  show_snapshot({});
   alone_->hide();  // not before anything is known
   column->addWidget(alone_);
   content_ = new QWidget(this);
@@ -152,6 +151,15 @@ Card* NetworkCards::make_peers() {
 
 void NetworkCards::show_problem(const QString& problem) {
   show_line(problem_, problem);
+}
+
+void NetworkCards::show_snapshot(const node::Snapshot& snapshot) {
+  const QString without = StateWords::without_network(snapshot);
+  if (!without.isEmpty()) return alone_->set_text(tr("Not connected"), without);
+  alone_->set_text(
+      tr("No peers: this node trains alone"),
+      tr("This node has joined no network: no port is open, and there are no peers to list. Join "
+         "a network to see its peers here."));
 }
 
 void NetworkCards::show_view(const node::NetworkView& view, WallTime now) {

@@ -5,6 +5,7 @@
 #include <QWidget>
 
 #include "core/node/network_view.h"
+#include "core/node/snapshot.h"
 
 class QLabel;
 class QPushButton;
@@ -27,6 +28,8 @@ class NetworkCards final : public QWidget {
   // All but its frame is added to the sections of the page.
   NetworkCards(const Theme& theme, Sections& sections, QWidget* parent);
   void show_view(const node::NetworkView& view, WallTime now);
+  // At most ten times a second: why there may be no view.
+  void show_snapshot(const node::Snapshot& snapshot);
   // The core could not be asked.
   void show_problem(const QString& problem);
 

@@ -241,6 +241,7 @@ void NetworkPage::refresh(const node::Snapshot& snapshot) {
     asked_part_ = number;
     ask();
   }
+  network_->show_snapshot(snapshot);
   if (capacity_ != nullptr) capacity_->show_snapshot(snapshot);
   if (part_ == nullptr) return;
   part_->setText(RoundsWords::part(snapshot.rounds));

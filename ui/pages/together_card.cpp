@@ -7,6 +7,7 @@
 
 #include "ui/text/chain_text.h"
 #include "ui/text/format.h"
+#include "ui/text/state_text.h"
 #include "ui/widgets/gauge.h"
 #include "ui/widgets/tone.h"
 
@@ -87,7 +88,9 @@ void TogetherCard::show_network(const node::Snapshot& snapshot) {
   together_->setVisible(takes_part);
   note_->setVisible(!takes_part);
   if (takes_part) return show_rounds(snapshot.rounds);
-  note_->setText(snapshot.peers.taking_part
+  const QString without = StateWords::without_network(snapshot);
+  note_->setText(!without.isEmpty() ? without
+                 : snapshot.peers.taking_part
                      ? tr("This node has joined the network but trains for itself, without rounds.")
                      : tr("This node trains alone. In a network, this card shows the network loss "
                           "and whether all nodes agree."));

@@ -7,6 +7,8 @@
 namespace neuroshard::ui {
 namespace {
 
+constexpr const char* no_network = "solo";  // the profile of a node that trains alone
+
 QString text_of(const std::string& text) {
   return QString::fromStdString(text);
 }
@@ -79,6 +81,14 @@ bool can_start_training(const node::Snapshot& snapshot) {
 QString StateWords::finish_action(const node::Snapshot* snapshot) {
   return snapshot != nullptr && shares_rounds(*snapshot) ? tr("Finish this round, then stop")
                                                          : tr("Finish this step, then stop");
+}
+
+QString StateWords::without_network(const node::Snapshot& snapshot) {
+  const std::string& network = snapshot.program.network;
+  if (!snapshot.safe_mode || network.empty() || network == no_network) return {};
+  return tr("Safe mode: this node is not connected to its network %1. It connects when the core starts "
+            "normally.")
+      .arg(text_of(network));
 }
 
 QString StateWords::severity(node::Severity severity) {

@@ -48,6 +48,8 @@ class StateWords {
                             const std::optional<CoreLife>& life, WallTime now);
   // The effect of "Finish": this node ends after the step, or after the round if others count on its work.
   static QString finish_action(const node::Snapshot* snapshot);
+  // In safe mode a node of a network has no peers and no rounds, although it has joined; empty: that is not so.
+  static QString without_network(const node::Snapshot& snapshot);
   static QString severity(node::Severity severity);
   static Tone tone(node::Severity severity);
 

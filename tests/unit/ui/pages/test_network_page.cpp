@@ -5,6 +5,7 @@
 #include <QPushButton>
 #include <QScrollBar>
 #include <QTableView>
+#include <algorithm>
 
 #include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
@@ -28,6 +29,7 @@ class TestNetworkPage : public QObject {
   void init();
   void cleanup() { fixture_.reset(); }
   void a_node_alone_says_so();
+  void in_safe_mode_it_is_not_connected();
   void shows_what_the_core_knows();
   void a_test_can_be_asked_for();
   void sources_fit_without_scrolling_data();
@@ -94,6 +96,27 @@ void TestNetworkPage::a_node_alone_says_so() {
   QTRY_VERIFY(fixture_->page->findChild<EmptyState*>()->isVisible());
   QVERIFY(!fixture_->find<QTableView>("network_peers")->isVisible());
   QVERIFY(!fixture_->find<QPushButton>("network_test")->isVisible());
+}
+
+void TestNetworkPage::in_safe_mode_it_is_not_connected() {
+  fixture_->node->network = {};
+  fixture_->show<NetworkPage>();
+  fixture_->publish([](node::Snapshot& next) {
+    next.safe_mode = true;
+    next.program.network = "village";
+  });
+  auto* empty = fixture_->page->findChild<EmptyState*>();
+  QTRY_VERIFY(empty->isVisible());
+  const auto says = [empty](const QString& text) {
+    const auto labels = empty->findChildren<QLabel*>();
+    return std::any_of(labels.begin(), labels.end(),
+                       [&text](const QLabel* label) { return label->text().contains(text); });
+  };
+  QVERIFY(says(QStringLiteral("Safe mode: this node is not connected to its network village.")));
+  QVERIFY(!says(QStringLiteral("joined no network")));
+  // A node that trains alone has no network to be away from.
+  fixture_->publish([](node::Snapshot& next) { next.program.network = "solo"; });
+  QVERIFY(says(QStringLiteral("joined no network")));
 }
 
 void TestNetworkPage::shows_what_the_core_knows() {

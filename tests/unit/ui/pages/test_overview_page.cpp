@@ -17,6 +17,7 @@ class TestOverviewPage : public QObject {
   void cleanup() { fixture_.reset(); }
   void the_text_is_named_where_it_is_known();
   void an_alert_that_stays_becomes_older();
+  void in_safe_mode_a_node_is_not_alone();
 
  private:
   std::unique_ptr<PageFixture> fixture_;
@@ -49,6 +50,19 @@ void TestOverviewPage::an_alert_that_stays_becomes_older() {
   fixture_->publish([](node::Snapshot&) {});
   QVERIFY(age->text() != at_first);
   QCOMPARE(age->text(), Format::ago(since, fixture_->clock.wall_now()));
+}
+
+void TestOverviewPage::in_safe_mode_a_node_is_not_alone() {
+  fixture_->show<OverviewPage>();
+  fixture_->publish([](node::Snapshot& next) {
+    next.safe_mode = true;
+    next.program.network = "village";
+  });
+  const auto* note = fixture_->find<QLabel>("overview_network_note");
+  QVERIFY(note->isVisible());
+  QVERIFY2(note->text().startsWith(
+               QStringLiteral("Safe mode: this node is not connected to its network village.")),
+           qPrintable(note->text()));
 }
 
 NS_UI_TEST(TestOverviewPage)
