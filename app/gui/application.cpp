@@ -89,6 +89,9 @@ ui::Page::Context Application::page_context(const QString& core_program) {
   context.core_life = [this] { return core_life(); };
   context.elsewhere = [this] { return supervisor_->status().remote; };
   context.releases = &release_view_;
+  context.work_ended = [this](const QString& title, const QString& text) {
+    notifier_->add({ui::NotificationClass::Finished, title, text});
+  };
   return context;
 }
 
@@ -296,17 +299,9 @@ void Application::on_attached(const std::shared_ptr<node::Node>& node) {
 }
 
 void Application::on_event(const node::Event& event) {
-  if (const auto* raised = std::get_if<node::AlertRaised>(&event)) {
-    if (raised->alert.severity == node::Severity::Notice) return;
-    notifier_->add({ui::NotificationClass::Problem, tr("NeuroShard needs attention"),
-                    QString::fromStdString(raised->alert.message)});
-  } else if (const auto* changed = std::get_if<node::StateChanged>(&event)) {
-    if (changed->state != node::RunState::Paused) return;
-    notifier_->add({ui::NotificationClass::Pause, tr("Paused"), tray_->view().status});
-  } else if (std::holds_alternative<node::CheckpointWritten>(event)) {
-    notifier_->add({ui::NotificationClass::Finished, tr("A checkpoint was written"),
-                    QString::fromStdString(std::get<node::CheckpointWritten>(event).name)});
-  }
+  const auto snapshot = bridge_->snapshot();
+  if (auto notice = notices_.of(event, snapshot.get(), tray_->view().status))
+    notifier_->add(std::move(*notice));
 }
 
 void Application::open_setup() {

@@ -15,6 +15,7 @@
 #include "app/gui/background.h"
 #include "app/gui/core_supervisor.h"
 #include "app/gui/data_controller.h"
+#include "app/gui/event_notices.h"
 #include "app/gui/link_controller.h"
 #include "app/gui/machine_setup.h"
 #include "app/gui/news_controller.h"
@@ -115,6 +116,7 @@ class Application final : public QObject {
   std::unique_ptr<ui::MainWindow> window_;
   std::unique_ptr<ui::Tray> tray_;
   std::unique_ptr<Notifier> notifier_;
+  EventNotices notices_;
   std::unique_ptr<SessionReporter> sensors_;
   std::unique_ptr<MachineSetup> setup_services_;
   std::unique_ptr<WindowController> window_controller_;

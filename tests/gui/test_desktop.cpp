@@ -9,6 +9,7 @@
 #include "app/gui/autostart.h"
 #include "app/gui/background.h"
 #include "app/gui/data_location.h"
+#include "app/gui/event_notices.h"
 #include "app/gui/link.h"
 #include "app/gui/notifier.h"
 #include "app/gui/session_sensors.h"
@@ -52,6 +53,9 @@ class TestDesktop : public QObject {
   void noise_on_the_socket_is_bounded();
   void autostart_entry();
   void notifications_are_rare_and_chosen();
+  void pauses_and_their_ends_are_notified();
+  void the_users_own_pause_is_not_notified();
+  void checkpoints_of_the_core_are_not_notified();
   void sensors_report_values_and_unknowns();
   void answers_from_the_background_are_never_lost();
 };
@@ -224,6 +228,50 @@ void TestDesktop::notifications_are_rare_and_chosen() {
   clock.advance(seconds(60));
   notifier.tick();
   QCOMPARE(shown.size(), std::size_t{2});
+}
+
+void TestDesktop::pauses_and_their_ends_are_notified() {
+  EventNotices notices;
+  node::Snapshot snapshot;
+  snapshot.pause_reasons = {{"battery", "on battery, 40 %", std::nullopt, true}};
+  const auto notice = [&](node::RunState state, const char* status) {
+    return notices.of(node::StateChanged{state, std::nullopt}, &snapshot, QString::fromLatin1(status));
+  };
+  const auto paused = notice(node::RunState::Paused, "Paused: on battery, 40 %");
+  QVERIFY(paused.has_value() && paused->about == NotificationClass::Pause);
+  QCOMPARE(paused->text, QString("Paused: on battery, 40 %"));
+  QVERIFY(!notice(node::RunState::Starting, "Starting").has_value());
+  const auto resumed = notice(node::RunState::Training, "Training");
+  QVERIFY(resumed.has_value() && resumed->about == NotificationClass::Pause);
+  QVERIFY(resumed->title != paused->title);
+  QVERIFY(!notice(node::RunState::Training, "Training").has_value());  // once
+  // A training that was stopped in a pause does not resume with the next start.
+  QVERIFY(notice(node::RunState::Paused, "Paused").has_value());
+  for (const auto state :
+       {node::RunState::Stopping, node::RunState::Idle, node::RunState::Starting, node::RunState::Training})
+    QVERIFY(!notice(state, "").has_value());
+}
+
+void TestDesktop::the_users_own_pause_is_not_notified() {
+  EventNotices notices;
+  for (const char* own : {"user", "snooze"}) {
+    node::Snapshot snapshot;
+    snapshot.pause_reasons.push_back({own, "you asked for it", std::nullopt, false});
+    for (const auto state : {node::RunState::Paused, node::RunState::Training})
+      QVERIFY(!notices.of(node::StateChanged{state, std::nullopt}, &snapshot, "Paused").has_value());
+  }
+}
+
+// They come every few minutes. Work that a person asked for is announced by its page.
+void TestDesktop::checkpoints_of_the_core_are_not_notified() {
+  EventNotices notices;
+  const node::Snapshot snapshot;
+  QVERIFY(!notices.of(node::CheckpointWritten{"0000000200-aa"}, &snapshot, "Training").has_value());
+  node::AlertRaised alert{{"disk_low", node::Severity::Warning, "The disk is nearly full.", {}}};
+  const auto problem = notices.of(alert, nullptr, {});
+  QVERIFY(problem.has_value() && problem->about == NotificationClass::Problem);
+  alert.alert.severity = node::Severity::Notice;
+  QVERIFY(!notices.of(alert, nullptr, {}).has_value());
 }
 
 void TestDesktop::sensors_report_values_and_unknowns() {

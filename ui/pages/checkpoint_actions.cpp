@@ -68,7 +68,8 @@ void CheckpointActions::restore(const node::CheckpointEntry& entry) {
                        [name = entry.name](node::Node& node) { return node.restore_checkpoint(name); },
                        [entry](const node::CommandResult&) {
                          return tr("Training continues from %1.").arg(step_of(entry));
-                       }});
+                       },
+                       /*can_cancel=*/false, /*is_long=*/true});
           });
 }
 
@@ -90,7 +91,7 @@ void CheckpointActions::verify(const Entries& entries) {
                                .arg(QString::fromStdString(found->problem)));
                  return QString();
                },
-               true});
+               /*can_cancel=*/true, /*is_long=*/true});
   }
 }
 
@@ -175,7 +176,8 @@ void CheckpointActions::export_as(const node::CheckpointEntry& entry, const QStr
     work_.run({tr("Exporting %1").arg(step_of(entry)),
                [name = entry.name, format = format.toStdString(), path = path.toStdString()](
                    node::Node& node) { return node.export_checkpoint(name, format, path); },
-               [path](const node::CommandResult&) { return tr("Written to %1.").arg(path); }, true});
+               [path](const node::CommandResult&) { return tr("Written to %1.").arg(path); },
+               /*can_cancel=*/true, /*is_long=*/true});
   });
   dialog->open();
 }
@@ -198,7 +200,8 @@ void CheckpointActions::export_history(const QString& format) {
                [format = format.toStdString(), path = path.toStdString()](node::Node& node) {
                  return node.records().export_history(format, path);
                },
-               [path](const node::CommandResult&) { return tr("Written to %1.").arg(path); }, true});
+               [path](const node::CommandResult&) { return tr("Written to %1.").arg(path); },
+               /*can_cancel=*/true, /*is_long=*/true});
   });
   dialog->open();
 }
@@ -218,7 +221,7 @@ void CheckpointActions::import() {
                                          : tr("It is in the list as %1. To train from it, restore it.")
                                                .arg(QString::fromStdString(found->name));
                },
-               true});
+               /*can_cancel=*/true, /*is_long=*/true});
   });
   dialog->open();
 }

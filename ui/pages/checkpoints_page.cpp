@@ -90,6 +90,9 @@ void CheckpointsPage::connect_signals() {
     if (attached && isVisible()) ask();
   });
   connect(work_, &WorkPanel::finished, this, &CheckpointsPage::ask);
+  connect(work_, &WorkPanel::long_work_ended, this, [this](const QString& title, const QString& text) {
+    if (context().work_ended) context().work_ended(title, text);
+  });
   ageing_.setInterval(15'000);
   connect(&ageing_, &QTimer::timeout, this, [this] { model_->set_now(clock().wall_now()); });
 }

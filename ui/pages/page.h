@@ -38,6 +38,8 @@ class Page : public QWidget {
     // The core is another computer's: its paths mean nothing to programs on this one.
     std::function<bool()> elsewhere = [] { return false; };
     const ReleaseView* releases = nullptr;  // newer versions; null = nothing is shown of them
+    // Work that may take minutes, such as an export, has ended, well or not: for a notification.
+    std::function<void(const QString& title, const QString& text)> work_ended = {};
   };
 
   explicit Page(const Context& context, QWidget* parent = nullptr)

@@ -88,15 +88,17 @@ void WorkPanel::show_title() {
 
 void WorkPanel::done(const Work& work, const Expected<node::CommandResult>& result) {
   current_ticket_ = 0;
+  const bool cancelled = !result.ok() && result.error().code == ErrorCode::Cancelled;
   if (result.ok()) {
     const QString text = work.success ? work.success(*result) : QString();
     if (!text.isEmpty()) say(Tone::Working, work.title, text);
-  } else if (result.error().code == ErrorCode::Cancelled) {
+  } else if (cancelled) {
     waiting_.clear();
     say(Tone::Paused, tr("%1: cancelled").arg(work.title), tr("Nothing was changed."));
   } else {
     say(Tone::Danger, tr("%1 failed").arg(work.title), QString::fromStdString(result.error().message));
   }
+  if (work.is_long && !cancelled) Q_EMIT long_work_ended(outcome_->content().title, outcome_->content().text);
   Q_EMIT finished();
   start_next();
 }

@@ -24,6 +24,7 @@ struct Work {
   // The message after success; empty = the page shows the result anyway.
   std::function<QString(const node::CommandResult&)> success = {};
   bool can_cancel = false;
+  bool is_long = false;  // it may take minutes: its end is announced
 };
 
 // Threads: ui.
@@ -41,6 +42,8 @@ class WorkPanel final : public QWidget {
 
  Q_SIGNALS:
   void finished();  // each piece of work, however it ended
+  // A long one, with its outcome in words. Not one that the person cancelled.
+  void long_work_ended(const QString& title, const QString& text);
 
  private:
   void start_next();

@@ -44,6 +44,9 @@ class PageFixture {
                        &preferences, core_program};
     made.elsewhere = [this] { return elsewhere; };
     made.releases = &releases;
+    made.work_ended = [this](const QString& title, const QString& text) {
+      ended_work << title + QStringLiteral(": ") + text;
+    };
     return made;
   }
   template <class P>
@@ -93,6 +96,7 @@ class PageFixture {
   ReleaseView releases;
   QString core_program;
   QString went_to;
+  QStringList ended_work;  // "title: text" of what the app would notify of
   bool elsewhere = false;
   std::unique_ptr<Page> page;
 };

@@ -56,6 +56,7 @@ void TestCheckpointExports::exports_to_a_file() {
   QVERIFY(!path.isEmpty());
   QTRY_VERIFY(fixture_->commanded("export c2 " + format.toStdString() + " " + path.toStdString()));
   QTRY_VERIFY(fixture_->outcome().text.contains(path));
+  QVERIFY(fixture_->ended_work.size() == 1 && fixture_->ended_work[0].contains(path));
 }
 
 void TestCheckpointExports::imports_a_folder() {
@@ -70,6 +71,7 @@ void TestCheckpointExports::imports_a_folder() {
   QMetaObject::invokeMethod(dialog, "accept");
   QTRY_VERIFY(fixture_->commanded("import " + path.toStdString()));
   QTRY_VERIFY(fixture_->find<Banner>("work_outcome")->isVisible());
+  QVERIFY(fixture_->ended_work.size() == 1 && fixture_->ended_work[0].contains(QStringLiteral("imported")));
 }
 
 void TestCheckpointExports::exports_the_history_data() {
@@ -92,6 +94,7 @@ void TestCheckpointExports::exports_the_history() {
   QVERIFY(!path.isEmpty());
   QTRY_VERIFY(fixture_->commanded("export history " + format.toStdString() + " " + path.toStdString()));
   QTRY_VERIFY(fixture_->outcome().text.contains(path));
+  QVERIFY(fixture_->ended_work.size() == 1 && fixture_->ended_work[0].contains(path));
 }
 
 NS_UI_TEST(TestCheckpointExports)

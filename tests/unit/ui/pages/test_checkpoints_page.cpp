@@ -30,6 +30,7 @@ class TestCheckpointsPage : public QObject {
   void checks_several_one_after_the_other();
   void a_damaged_one_is_told_with_the_way_out();
   void work_shows_progress_and_can_be_cancelled();
+  void the_end_of_long_work_is_announced();
   void two_are_compared();
   void pins_and_unpins();
   void deleting_asks_and_spares_the_newest_and_the_pinned();
@@ -85,6 +86,7 @@ void TestCheckpointsPage::restore_asks_and_says_what_happens() {
   fixture_->agree();
   QTRY_VERIFY(fixture_->commanded("restore c2"));
   QTRY_VERIFY(fixture_->outcome().text.contains(QStringLiteral("200")));
+  QCOMPARE(fixture_->ended_work.size(), 1);  // it may take minutes
 }
 
 void TestCheckpointsPage::a_restore_can_be_taken_back() {
@@ -138,6 +140,32 @@ void TestCheckpointsPage::work_shows_progress_and_can_be_cancelled() {
   fixture_->click("work_cancel");
   QTRY_VERIFY(fixture_->outcome().title.contains(QStringLiteral("cancelled")));
   QVERIFY(!bar->isVisible());
+}
+
+void TestCheckpointsPage::the_end_of_long_work_is_announced() {
+  fixture_->start_three();
+  fixture_->select(2);
+  fixture_->click("pin");  // done in a moment
+  QTRY_VERIFY(fixture_->commanded("pin c1"));
+  QTRY_COMPARE(fixture_->find<QPushButton>("pin")->text(), QStringLiteral("Unpin"));
+  QVERIFY(fixture_->ended_work.isEmpty());
+  fixture_->select(2);
+  fixture_->click("verify");
+  QTRY_COMPARE(fixture_->ended_work.size(), 1);
+  QVERIFY2(fixture_->ended_work[0].startsWith(QStringLiteral("Checking step 100: ")),
+           qPrintable(fixture_->ended_work[0]));
+  // The person who cancels knows of the end; one who waits learns of a failure too.
+  fixture_->node->hold_commands();
+  fixture_->click("verify");
+  QTRY_VERIFY(fixture_->node->held("verify") != 0);
+  fixture_->click("work_cancel");
+  QTRY_VERIFY(fixture_->outcome().title.contains(QStringLiteral("cancelled")));
+  QCOMPARE(fixture_->ended_work.size(), 1);
+  fixture_->node->refuse(make_error(ErrorCode::Busy, "a restore is under way"));
+  fixture_->click("verify");
+  QTRY_COMPARE(fixture_->ended_work.size(), 2);
+  QVERIFY2(fixture_->ended_work[1].contains(QStringLiteral("failed: a restore is under way")),
+           qPrintable(fixture_->ended_work[1]));
 }
 
 void TestCheckpointsPage::two_are_compared() {
