@@ -125,6 +125,7 @@ void TestAppElsewhere::who_may_look_only_has_no_controls() {
   QVERIFY2(fixture_->banners().contains("the scope \"steer\""), qPrintable(fixture_->banners()));
   NS_WAIT_FOR(patience_, fixture_->pill().contains("Training"));
   QVERIFY(!fixture_->find<QAbstractButton>("contribute")->isEnabled());
+  QVERIFY(!fixture_->find<QAction>("finish")->isEnabled());
   QVERIFY(other.running());
   NS_WAIT_FOR(patience_, fixture_->press_banner("Return to this computer"));
   QVERIFY(runs());

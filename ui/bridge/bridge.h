@@ -44,6 +44,7 @@ class Bridge : public QObject {
   // (queued). may_steer: false for a node that permits this app to look only; commands are refused then.
   void attach(std::shared_ptr<node::Node> node, bool may_steer = true);
   bool attached() const { return node_ != nullptr; }
+  // Whether a command can be sent now. Controls that send one are off where it can't.
   bool may_steer() const { return node_ != nullptr && may_steer_; }
   // The last one, also after the core went; null before the first.
   std::shared_ptr<const node::Snapshot> snapshot() const { return snapshot_; }

@@ -56,7 +56,7 @@ ChainCard::ChainCard(const Theme& theme, QWidget* parent) : Card(tr("Agreement")
   body()->addStretch(1);
 }
 
-void ChainCard::show_chain(const node::ChainView& chain) {
+void ChainCard::show_chain(const node::ChainView& chain, bool may_steer) {
   shown_ = chain;
   const bool known = !chain.genesis.empty();
   show_line(standing_,
@@ -66,6 +66,7 @@ void ChainCard::show_chain(const node::ChainView& chain) {
   show_line(recovery_, ChainWords::recovery(chain));
   go_on_->setText(chain.asks_succession.empty() ? tr("Go on without them …") : tr("Decide …"));
   go_on_->setVisible(ChainWords::offers_continuation(chain));
+  go_on_->setEnabled(may_steer);
   const auto age = std::chrono::seconds(static_cast<std::int64_t>(chain.block_age));
   blocks_->set(known ? Format::integer(chain.height) : Format::dash(),
                known ? tr("the newest %1 ago").arg(Format::duration(age)) : QString());

@@ -19,7 +19,8 @@ class ChainCard final : public Card {
   Q_OBJECT
  public:
   explicit ChainCard(const Theme& theme, QWidget* parent = nullptr);
-  void show_chain(const node::ChainView& chain);
+  // may_steer: a decision of the person can be sent.
+  void show_chain(const node::ChainView& chain, bool may_steer);
   // The outcome of a decision; empty: nothing to say.
   void show_outcome(const QString& text);
 

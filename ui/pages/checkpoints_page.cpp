@@ -79,7 +79,7 @@ void CheckpointsPage::connect_signals() {
   connect(timeline_, &CheckpointTimeline::selected, this, &CheckpointsPage::choose);
   connect(timeline_, &CheckpointTimeline::activated, this, [this](const QString& name) {
     const int row = model_->row_of(name);
-    if (row >= 0) actions_->restore(model_->entry(row));
+    if (row >= 0 && bridge().may_steer()) actions_->restore(model_->entry(row));
   });
   connect(&bridge(), &Bridge::event_received, this, [this](const node::Event& event) {
     if (std::holds_alternative<node::CheckpointsChanged>(event) ||
@@ -108,9 +108,8 @@ void CheckpointsPage::build_toolbar(QVBoxLayout* column) {
     bar->addWidget(made);
     return made;
   };
-  QPushButton* save =
-      button("save", tr("Save now"), tr("Writes a checkpoint at once"), [this] { actions_->save(); });
-  save->setProperty("role", QStringLiteral("primary"));
+  save_ = button("save", tr("Save now"), tr("Writes a checkpoint at once"), [this] { actions_->save(); });
+  save_->setProperty("role", QStringLiteral("primary"));
   restore_ =
       button("restore", tr("Restore …"), tr("Continues training from the selected checkpoint"), [this] {
         const Entries entries = chosen();
@@ -165,11 +164,12 @@ QMenu* CheckpointsPage::more_menu() {
   add_export("export_gguf_small", tr("Export for llama.cpp, 8 bits per weight …"),
              QStringLiteral("gguf:q8_0"));
   add_export("export_checkpoint", tr("Export the whole checkpoint …"), QStringLiteral("checkpoint"));
-  add("import", QStringLiteral("import"), tr("Import a checkpoint or model …"),
-      [this] { actions_->import(); });
+  steering_.push_back(add("import", QStringLiteral("import"), tr("Import a checkpoint or model …"),
+                          [this] { actions_->import(); }));
   menu->addSeparator();
   const auto add_history = [&](const char* object, const QString& text, const QString& format) {
-    add(object, QStringLiteral("export"), text, [this, format] { actions_->export_history(format); });
+    steering_.push_back(
+        add(object, QStringLiteral("export"), text, [this, format] { actions_->export_history(format); }));
   };
   add_history("export_history_csv", tr("Export the training history (CSV) …"), QStringLiteral("csv"));
   add_history("export_history_jsonl", tr("Export the training history (JSON lines) …"),
@@ -177,8 +177,8 @@ QMenu* CheckpointsPage::more_menu() {
   add_history("export_history_tensorboard", tr("Export the training history for TensorBoard …"),
               QStringLiteral("tensorboard"));
   menu->addSeparator();
-  add("prune", QStringLiteral("filter"), tr("Remove old checkpoints by a rule …"),
-      [this] { actions_->prune(); });
+  steering_.push_back(add("prune", QStringLiteral("filter"), tr("Remove old checkpoints by a rule …"),
+                          [this] { actions_->prune(); }));
   delete_ = add("delete", QStringLiteral("trash"), tr("Delete …"), [this] {
     if (!model_->entries().empty()) actions_->remove(chosen(), model_->entries().front().name);
   });
@@ -219,9 +219,10 @@ void CheckpointsPage::build_table(QVBoxLayout* column) {
 }
 
 void CheckpointsPage::refresh(const node::Snapshot& snapshot) {
-  if (const bool has_model = snapshot.model.parameters > 0; has_model != has_model_) {
+  const bool has_model = snapshot.model.parameters > 0;
+  if (has_model != has_model_ || bridge().may_steer() != may_steer_) {
     has_model_ = has_model;
-    empty_->set_action(has_model ? tr("Save a checkpoint now") : tr("Go to Training"));
+    update_actions();
   }
   show_undo(snapshot.undo);
 }
@@ -237,8 +238,8 @@ void CheckpointsPage::hidden() {
 }
 
 void CheckpointsPage::open_detail(const QString& name) {
-  if (name == QLatin1String("prune")) return actions_->prune();
-  choose(name, false);
+  if (name != QLatin1String("prune")) return choose(name, false);
+  if (bridge().may_steer()) actions_->prune();
 }
 
 void CheckpointsPage::ask() {
@@ -323,13 +324,20 @@ void CheckpointsPage::update_actions() {
   const std::size_t count = entries.size();
   const bool all_pinned =
       count > 0 && std::all_of(entries.begin(), entries.end(), [](const auto& e) { return e.pinned; });
-  restore_->setEnabled(count == 1 && entries.front().complete);
-  verify_->setEnabled(count >= 1);
-  compare_->setEnabled(count == 2);
-  pin_->setEnabled(count >= 1);
+  may_steer_ = bridge().may_steer();
+  empty_->set_action(!has_model_  ? tr("Go to Training")
+                     : may_steer_ ? tr("Save a checkpoint now")
+                                  : QString());
+  save_->setEnabled(may_steer_);
+  restore_->setEnabled(may_steer_ && count == 1 && entries.front().complete);
+  verify_->setEnabled(may_steer_ && count >= 1);
+  compare_->setEnabled(may_steer_ && count == 2);
+  pin_->setEnabled(may_steer_ && count >= 1);
   pin_->setText(all_pinned ? tr("Unpin") : tr("Pin"));
-  for (QAction* action : exports_) action->setEnabled(count == 1);
-  delete_->setEnabled(count >= 1);
+  for (QAction* action : exports_) action->setEnabled(may_steer_ && count == 1);
+  for (QAction* action : steering_) action->setEnabled(may_steer_);
+  delete_->setEnabled(may_steer_ && count >= 1);
+  undo_->setEnabled(may_steer_);
   QStringList names;
   for (const node::CheckpointEntry& entry : entries) names.append(QString::fromStdString(entry.name));
   timeline_->set_selected(names);

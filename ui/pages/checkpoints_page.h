@@ -71,13 +71,16 @@ class CheckpointsPage final : public Page {
   QStackedWidget* stack_;
   EmptyState* empty_;
   bool has_model_ = false;  // without one there is nothing to save
+  bool may_steer_ = true;   // as the actions were shown last
   QVBoxLayout* content_;
+  QPushButton* save_;
   QPushButton* restore_;
   QPushButton* verify_;
   QPushButton* compare_;
   QPushButton* pin_;
   QToolButton* more_;
   std::vector<QAction*> exports_;
+  std::vector<QAction*> steering_;  // commands that need no selection
   QAction* delete_ = nullptr;
   QTimer ageing_;
   bool asking_ = false, ask_again_ = false;

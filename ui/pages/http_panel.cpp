@@ -62,7 +62,8 @@ HttpPanel::HttpPanel(const Theme& theme, Bridge& bridge, QWidget* parent)
   column->setContentsMargins(0, grid_step, 0, 0);
   column->setSpacing(2 * grid_step);
   column->addWidget(build_state(theme));
-  column->addWidget(build_key(theme));
+  key_part_ = build_key(theme);
+  column->addWidget(key_part_);
   column->addWidget(build_examples(theme));
 }
 
@@ -188,6 +189,7 @@ void HttpPanel::show_state(const node::Snapshot& snapshot) {
                   : listens_.isEmpty() ? tr("Off")
                                        : tr("Listens at %1").arg(listens_));
   copy_address_->setVisible(!listens_.isEmpty());
+  key_part_->setEnabled(bridge_.may_steer());
   trouble_->setText(trouble);
   trouble_->setVisible(!trouble.isEmpty());
   show_example();

@@ -52,6 +52,7 @@ class HttpPanel final : public QWidget {
   QPushButton* copy_address_;
   QLineEdit* key_;
   QLabel* key_note_;
+  QWidget* key_part_;  // off where the key can't be asked for
   QPushButton* show_;
   QPushButton* remove_;
   QComboBox* example_kind_;

@@ -162,12 +162,13 @@ void NetworkCards::show_snapshot(const node::Snapshot& snapshot) {
          "a network to see its peers here."));
 }
 
-void NetworkCards::show_view(const node::NetworkView& view, WallTime now) {
+void NetworkCards::show_view(const node::NetworkView& view, WallTime now, bool may_steer) {
   show_line(problem_, {});
   alone_->setVisible(!view.taking_part);
   content_->setVisible(view.taking_part);
   if (!view.taking_part) return;
   show_reach(view, now);
+  test_->setEnabled(!view.testing && may_steer);
   std::vector<QStringList> rows;
   for (const node::SourceEntry& source : view.sources)
     rows.push_back(
@@ -215,7 +216,6 @@ void NetworkCards::show_reach(const node::NetworkView& view, WallTime now) {
                      : view.tested_at ? tr("Tested %1; this node listens at %2.")
                                             .arg(Format::ago(*view.tested_at, now), text(view.listens_at))
                                       : tr("This node listens at %1.").arg(text(view.listens_at)));
-  test_->setEnabled(!view.testing);
   invite_->setEnabled(!view.invitation.empty());
   invite_->setToolTip(view.invitation.empty()
                           ? tr("An invitation needs a reachable node. Others can't reach this one, and it "

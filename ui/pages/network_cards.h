@@ -27,7 +27,8 @@ class NetworkCards final : public QWidget {
  public:
   // All but its frame is added to the sections of the page.
   NetworkCards(const Theme& theme, Sections& sections, QWidget* parent);
-  void show_view(const node::NetworkView& view, WallTime now);
+  // may_steer: a test can be asked for.
+  void show_view(const node::NetworkView& view, WallTime now, bool may_steer);
   // At most ten times a second: why there may be no view.
   void show_snapshot(const node::Snapshot& snapshot);
   // The core could not be asked.

@@ -205,7 +205,7 @@ void NetworkPage::ask_network(bool test) {
         invitation_ = QString::fromStdString(view->invitation);
         can_let_vote_ = view->can_let_vote;
         votes_by_invitation_ = view->votes_by_invitation;
-        network_->show_view(*view, clock().wall_now());
+        network_->show_view(*view, clock().wall_now(), bridge().may_steer());
       });
 }
 
@@ -213,7 +213,9 @@ void NetworkPage::invite() {
   if (invitation_.isEmpty()) return;
   const auto snapshot = bridge().snapshot();
   const QString network = snapshot ? QString::fromStdString(snapshot->program.network) : QString();
-  auto* dialog = new InviteDialog({invitation_, network, can_let_vote_, votes_by_invitation_}, window());
+  // Only a link with a vote is made by the core at that moment.
+  const bool with_vote = can_let_vote_ && bridge().may_steer();
+  auto* dialog = new InviteDialog({invitation_, network, with_vote, votes_by_invitation_}, window());
   connect(dialog, &InviteDialog::vote_requested, dialog, [this, dialog] {
     bridge().query<node::Invitation>(
         dialog,

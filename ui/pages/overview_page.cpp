@@ -210,7 +210,7 @@ void OverviewPage::show_state(const node::Snapshot& snapshot) {
     reason = tr("on %1").arg(text_of(snapshot.training.data_source));
   state_reason_->setText(reason);
   state_reason_->setVisible(!reason.isEmpty());
-  start_->setVisible(can_start_training(snapshot) && bridge().attached());
+  start_->setVisible(can_start_training(snapshot) && bridge().may_steer());
   const node::TrainingView& training = snapshot.training;
   QString activity;
   double share = -1;

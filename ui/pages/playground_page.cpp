@@ -255,6 +255,7 @@ void PlaygroundPage::refresh(const node::Snapshot& snapshot) {
   const bool model = snapshot.training.step > 0 || !snapshot.checkpoint.newest.empty();
   stack_->setCurrentIndex(model ? 1 : 0);
   show_warning(model ? warning(snapshot) : BannerContent{});
+  show_busy();  // what may be sent
 }
 
 // Without a text: there is nothing to warn of.
@@ -365,7 +366,7 @@ void PlaygroundPage::show_busy() {
   const bool is_busy = busy();
   send_->setVisible(!is_busy);
   stop_->setVisible(is_busy);
-  send_->setEnabled(!input_->toPlainText().isEmpty());
+  send_->setEnabled(!input_->toPlainText().isEmpty() && bridge().may_steer());
   mode_->setEnabled(!is_busy);
   model_->setEnabled(!is_busy);
   second_->setEnabled(!is_busy && mode() == Mode::Completion);

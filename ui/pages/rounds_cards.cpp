@@ -220,7 +220,7 @@ void RoundsCards::show_problem(const QString& problem) {
   show_line(problem_, problem);
 }
 
-void RoundsCards::show_snapshot(const node::Snapshot& snapshot) {
+void RoundsCards::show_snapshot(const node::Snapshot& snapshot, bool may_steer) {
   const node::RoundsView& rounds = snapshot.rounds;
   setVisible(rounds.taking_part);
   if (!rounds.taking_part) return;
@@ -234,7 +234,7 @@ void RoundsCards::show_snapshot(const node::Snapshot& snapshot) {
       tr("%1 of %2 steps").arg(Format::integer(rounds.steps), Format::integer(rounds.inner_steps)));
   show_line(alerts_, alerts_of(snapshot));
   show_line(caution_, RoundsWords::caution(rounds));
-  chain_->show_chain(rounds.chain);
+  chain_->show_chain(rounds.chain, may_steer);
   show_line(left_out_, rounds.left_out_reason.empty()
                            ? QString()
                            : tr("This node's contribution was left out %1 times; the last time: %2")

@@ -26,8 +26,8 @@ class RoundsCards final : public QWidget {
  public:
   // All but its frame is added to the sections of the page.
   RoundsCards(const Theme& theme, Sections& sections, QWidget* parent);
-  // At most ten times a second.
-  void show_snapshot(const node::Snapshot& snapshot);
+  // At most ten times a second. may_steer: a decision of the person can be sent.
+  void show_snapshot(const node::Snapshot& snapshot, bool may_steer);
   // The long answer, every few seconds.
   void show_report(const node::RoundsReport& report, WallTime now);
   // It could not be had; empty: it could.

@@ -90,6 +90,11 @@ void SettingRow::set_entry(const node::SettingEntry& entry) {
   update_marks();
 }
 
+void SettingRow::set_may_steer(bool may_steer) {
+  may_steer_ = may_steer;
+  update_marks();
+}
+
 void SettingRow::show_error(const QString& message) {
   error_->setText(message);
   error_->setVisible(!message.isEmpty());
@@ -104,9 +109,9 @@ void SettingRow::update_marks() {
   const QString standard = shown_value(entry_, entry_.default_value);
   changed_->setVisible(changed);
   changed_->setToolTip(tr("Default: %1").arg(standard));
-  reset_->setVisible(changed && !entry_.locked);
+  reset_->setVisible(changed && can_change());
   reset_->setToolTip(tr("Back to %1").arg(standard));
-  editor_->setEnabled(!entry_.locked);
+  editor_->setEnabled(can_change());
   QStringList notes;
   if (entry_.locked) notes.append(why_locked(entry_.origin));
   if (entry_.at_restart) notes.append(tr("Takes effect at the next start of the core."));

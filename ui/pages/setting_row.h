@@ -23,6 +23,9 @@ class SettingRow final : public QWidget {
   const node::SettingEntry& entry() const { return entry_; }
   bool is_changed() const { return entry_.value != entry_.default_value; }
   void set_entry(const node::SettingEntry& entry);
+  // Whether a new value can be sent.
+  void set_may_steer(bool may_steer);
+  bool can_change() const { return may_steer_ && !entry_.locked; }
   // While the core has not answered, the field keeps what the person chose.
   void set_waiting(bool waiting) { waiting_ = waiting; }
   void show_error(const QString& message);  // empty = none
@@ -37,6 +40,7 @@ class SettingRow final : public QWidget {
 
   node::SettingEntry entry_;
   bool waiting_ = false;
+  bool may_steer_ = true;
   SettingEditor* editor_;
   QLabel* changed_;
   QLabel* note_;

@@ -8,6 +8,7 @@
 #include <QShortcut>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "ui/bridge/bridge.h"
 #include "ui/models/setting_text.h"
@@ -114,6 +115,13 @@ void SettingsPage::build_nothing(QVBoxLayout* column) {
 }
 
 void SettingsPage::refresh(const node::Snapshot& snapshot) {
+  const bool may_steer = bridge().may_steer();
+  if (std::exchange(may_steer_, may_steer) != may_steer) {
+    for (const Group& group : groups_) {
+      for (SettingRow* row : group.rows) row->set_may_steer(may_steer);
+      show_reset(group);
+    }
+  }
   if (HttpPanel* panel = http_panel()) panel->show_state(snapshot);
 }
 
@@ -189,7 +197,7 @@ void SettingsPage::show_all() {
 void SettingsPage::show_reset(const Group& group) {
   // Nothing to reset: no button.
   group.reset->setVisible(std::any_of(group.rows.begin(), group.rows.end(), [](SettingRow* row) {
-    return row->is_changed() && !row->entry().locked;
+    return row->is_changed() && row->can_change();
   }));
 }
 
@@ -275,6 +283,7 @@ SettingsPage::Group& SettingsPage::group(const QString& name) {
 void SettingsPage::add_row(const node::SettingEntry& entry) {
   Group& into = group(QString::fromStdString(entry.group));
   auto* made = new SettingRow(theme(), entry, into.card);
+  made->set_may_steer(may_steer_);
   connect(made, &SettingRow::wanted, this, &SettingsPage::apply);
   // Styled now, in the turn that made it, and not with all the others when the group is shown.
   for (QWidget* part : made->findChildren<QWidget*>()) part->ensurePolished();
@@ -323,7 +332,7 @@ void SettingsPage::reset_group(const QString& name) {
   QStringList titles;
   std::vector<node::SettingEntry> changed;
   for (SettingRow* row : group(name).rows) {
-    if (!row->is_changed() || row->entry().locked) continue;
+    if (!row->is_changed() || !row->can_change()) continue;
     changed.push_back(row->entry());
     titles.append(setting_title(row->entry()));
   }

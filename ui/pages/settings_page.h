@@ -73,6 +73,7 @@ class SettingsPage final : public Page {
   bool asking_ = false, ask_again_ = false;
   Entries to_build_;  // the next one last
   bool no_gpu_ = false;
+  bool may_steer_ = true;  // as the rows were shown last
   QTimer building_;
   QString wanted_detail_;
 };

@@ -309,7 +309,7 @@ void TrainingPage::show_marks() {
 void TrainingPage::refresh(const node::Snapshot& snapshot) {
   show_controls(snapshot);
   const bool first = rounds_->isHidden();
-  rounds_->show_snapshot(snapshot);
+  rounds_->show_snapshot(snapshot, bridge().may_steer());
   if (first) ask_rounds();
   for (SeriesFeed* feed : feeds_) feed->update(snapshot.training.step);
   if (!snapshot.training.last_step) return;
@@ -327,13 +327,13 @@ void TrainingPage::refresh(const node::Snapshot& snapshot) {
 }
 
 void TrainingPage::show_controls(const node::Snapshot& snapshot) {
-  const bool attached = bridge().attached(), can_start = attached && can_start_training(snapshot);
+  const bool may_steer = bridge().may_steer(), can_start = may_steer && can_start_training(snapshot);
   const bool running = snapshot.state == node::RunState::Training || snapshot.state == node::RunState::Paused;
   for (QWidget* widget : {static_cast<QWidget*>(source_), static_cast<QWidget*>(folder_),
                           static_cast<QWidget*>(file_), static_cast<QWidget*>(steps_)})
     widget->setEnabled(can_start);
   start_->setEnabled(can_start && !asking_);
-  stop_->setEnabled(attached && running && !asking_);
+  stop_->setEnabled(may_steer && running && !asking_);
   const node::TrainingView& training = snapshot.training;
   QString text;
   double share = 0;

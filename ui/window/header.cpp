@@ -127,6 +127,7 @@ void Header::refresh(const node::Snapshot* snapshot, bool attached) {
   const bool can_steer = usable && context_.bridge.may_steer();
   contribute_->setEnabled(can_steer && !snapshot->safe_mode);
   snooze_->setEnabled(contribute_->isEnabled());
+  finish_->setEnabled(contribute_->isEnabled());
   anyway_->setVisible(can_steer && state_.can_override && snapshot->state == node::RunState::Paused);
   end_snooze_->setVisible(usable && snapshot->snoozed_until.has_value());
   finish_->setText(StateWords::finish_action(snapshot));

@@ -2,8 +2,10 @@
 // that goes away.
 #include <QAbstractButton>
 #include <QLabel>
+#include <QLineEdit>
 #include <QListWidget>
 #include <QMenu>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QStackedWidget>
@@ -14,6 +16,7 @@
 #include "tests/support/test_main.h"
 #include "tests/unit/ui/window/layout_checks.h"
 #include "tests/unit/ui/window/window_fixture.h"
+#include "ui/pages/setting_editor.h"
 #include "ui/pages/setting_row.h"
 #include "ui/pages/training_page.h"
 #include "ui/text/snooze.h"
@@ -37,6 +40,32 @@ class MainWindowTest : public QObject {
     return found;
   }
   QToolButton* pill() { return find<QToolButton>("state_pill"); }
+  // Of all pages: whether what changes the node can be used.
+  bool training_can_start() {
+    fixture_->window->open_page("training");
+    return find<QPushButton>("training_start")->isEnabled() &&
+           find<QLineEdit>("training_source")->isEnabled();
+  }
+  int checkpoint_actions() {
+    fixture_->window->open_page("checkpoints");
+    int enabled = 0;
+    for (const char* name : {"save", "restore", "verify", "pin"})
+      enabled += find<QPushButton>(name)->isEnabled() ? 1 : 0;
+    for (const char* name : {"import", "prune", "delete", "export_weights", "export_history_csv"})
+      enabled += find<QAction>(name)->isEnabled() ? 1 : 0;
+    return enabled;
+  }
+  int editable_settings() {
+    fixture_->window->open_page("settings");
+    const auto rows = fixture_->window->findChildren<SettingRow*>();
+    return static_cast<int>(std::count_if(rows.begin(), rows.end(),
+                                          [](const SettingRow* row) { return row->editor()->isEnabled(); }));
+  }
+  bool text_can_be_sent() {
+    fixture_->window->open_page("playground");
+    find<QPlainTextEdit>("prompt")->setPlainText("Once");
+    return find<QPushButton>("send")->isEnabled();
+  }
   bool commanded(const std::string& text) {
     const auto all = fixture_->node->commands();
     return std::find(all.begin(), all.end(), text) != all.end();
@@ -146,6 +175,41 @@ class MainWindowTest : public QObject {
     QTRY_VERIFY(fixture_->window->findChild<Banner*>("banner_alert_training_failed") != nullptr);
     fixture_->node->publish([](node::Snapshot& next) { next.alerts.clear(); });
     QTRY_VERIFY(fixture_->window->findChild<Banner*>("banner_alert_training_failed") == nullptr);
+  }
+  void a_window_that_may_look_only_changes_nothing() {
+    fixture_->node->publish([](node::Snapshot& next) { next.state = node::RunState::Idle; });
+    fixture_->window->open_page("settings");
+    QTRY_COMPARE(fixture_->window->findChildren<SettingRow*>().size(),
+                 static_cast<qsizetype>(fixture_->node->settings.size()));
+    fixture_->window->open_page("checkpoints");
+    auto* const table = find<QTableView>("checkpoint_table");
+    QTRY_VERIFY(table->model()->rowCount() > 0);
+    table->selectRow(0);
+    const auto attach = [this](bool may_steer) {
+      fixture_->bridge.attach(nullptr);
+      fixture_->bridge.attach(fixture_->node, may_steer);
+    };
+    attach(false);
+    QVERIFY(!find<QAbstractButton>("contribute")->isEnabled());
+    QVERIFY(!find<QAction>("finish")->isEnabled());
+    QVERIFY(!training_can_start());
+    QCOMPARE(checkpoint_actions(), 0);
+    QCOMPARE(editable_settings(), 0);
+    QVERIFY(!text_can_be_sent());
+    fixture_->window->open_page("overview");
+    QVERIFY(!find<QPushButton>("overview_start")->isVisible());
+    // With an invitation that permits it, all of that can be used.
+    attach(true);
+    QVERIFY(find<QPushButton>("overview_start")->isVisible());
+    QVERIFY(find<QAction>("finish")->isEnabled());
+    QVERIFY(training_can_start());
+    QCOMPARE(checkpoint_actions(), 9);
+    QVERIFY(editable_settings() > 0);
+    QVERIFY(text_can_be_sent());
+    QVERIFY(fixture_->node->commands().empty());
+    // Without a core there is nothing to finish.
+    fixture_->bridge.attach(nullptr);
+    QVERIFY(!find<QAction>("finish")->isEnabled());
   }
   void a_core_that_went_leaves_dimmed_values_and_a_banner() {
     fixture_->bridge.attach(nullptr);
