@@ -143,6 +143,23 @@
     </message>
 </context>
 <context>
+    <name>neuroshard::ui::LogsPage</name>
+    <message numerus="yes">
+        <source>copying %1 line(s) …</source>
+        <translation>
+            <numerusform>copying %1 line …</numerusform>
+            <numerusform>copying %1 lines …</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%1 line(s) copied</source>
+        <translation>
+            <numerusform>%1 line copied</numerusform>
+            <numerusform>%1 lines copied</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>neuroshard::ui::OverviewPage</name>
     <message numerus="yes">
         <source>%n layer(s)</source>
@@ -178,6 +195,20 @@
 </context>
 <context>
     <name>neuroshard::ui::RoundsCards</name>
+    <message numerus="yes">
+        <source>This node&apos;s contribution was left out %n time(s); the last time: %1</source>
+        <translation>
+            <numerusform>This node&apos;s contribution was left out %n time; the last time: %1</numerusform>
+            <numerusform>This node&apos;s contribution was left out %n times; the last time: %1</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n contribution(s) from here</source>
+        <translation>
+            <numerusform>%n contribution from here</numerusform>
+            <numerusform>%n contributions from here</numerusform>
+        </translation>
+    </message>
     <message numerus="yes">
         <source>of %n wallet(s)</source>
         <translation>
@@ -223,6 +254,13 @@
         <translation>
             <numerusform>%n node joined</numerusform>
             <numerusform>%n nodes joined</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%1 step(s) done</source>
+        <translation>
+            <numerusform>%1 step done</numerusform>
+            <numerusform>%1 steps done</numerusform>
         </translation>
     </message>
 </context>

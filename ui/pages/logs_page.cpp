@@ -39,11 +39,13 @@ LogsPage::LogsPage(const Context& context, QWidget* parent) : Page(context, pare
   connect(follow_, &QAbstractButton::clicked, view_, &LogView::set_following);
   connect(feed_, &LogFeed::failed, this, [this](const QString& message) { counts_->setText(message); });
   connect(view_, &LogView::copying, this, [this](qint64 lines) {
-    copied_ = tr("copying %1 lines …").arg(Format::integer(static_cast<std::uint64_t>(lines)));
+    copied_ = tr("copying %1 line(s) …", nullptr, static_cast<int>(lines))
+                  .arg(Format::integer(static_cast<std::uint64_t>(lines)));
     show_counts();
   });
   connect(view_, &LogView::copied, this, [this](qint64 lines) {
-    copied_ = tr("%1 lines copied").arg(Format::integer(static_cast<std::uint64_t>(lines)));
+    copied_ = tr("%1 line(s) copied", nullptr, static_cast<int>(lines))
+                  .arg(Format::integer(static_cast<std::uint64_t>(lines)));
     copied_shown_.start();
     show_counts();
   });

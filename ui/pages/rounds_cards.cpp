@@ -237,10 +237,11 @@ void RoundsCards::show_snapshot(const node::Snapshot& snapshot, bool may_steer) 
   chain_->show_chain(rounds.chain, may_steer);
   show_line(left_out_, rounds.left_out_reason.empty()
                            ? QString()
-                           : tr("This node's contribution was left out %1 times; the last time: %2")
-                                 .arg(Format::integer(rounds.left_out), text(rounds.left_out_reason)));
+                           : tr("This node's contribution was left out %n time(s); the last time: %1",
+                                nullptr, static_cast<int>(rounds.left_out))
+                                 .arg(text(rounds.left_out_reason)));
   round_->set(Format::integer(rounds.round),
-              tr("%1 contributions from here").arg(Format::integer(rounds.contributed)));
+              tr("%n contribution(s) from here", nullptr, static_cast<int>(rounds.contributed)));
   members_->set(rounds.members > 0 ? Format::integer(rounds.members) : Format::dash(),
                 rounds.round > 0
                     ? tr("%1 contributed to the last round").arg(Format::integer(rounds.contributors))

@@ -355,7 +355,8 @@ void TrainingPage::show_controls(const node::Snapshot& snapshot) {
     }
   } else if (training.step > 0) {
     text = running ? tr("Step %1, no end set").arg(Format::integer(training.step))
-                   : tr("%1 steps done").arg(Format::integer(training.step));
+                   : tr("%1 step(s) done", nullptr, static_cast<int>(training.step))
+                         .arg(Format::integer(training.step));
   } else {
     text = tr("No step yet. Choose a folder or file of text and press Start.");
   }

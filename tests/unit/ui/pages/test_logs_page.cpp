@@ -15,6 +15,7 @@
 #include "ui/pages/earnings_page.h"
 #include "ui/pages/log_view.h"
 #include "ui/pages/logs_page.h"
+#include "ui/text/translation.h"
 #include "ui/widgets/empty_state.h"
 #include "ui/widgets/row_text.h"
 #include "ui/widgets/toggle_switch.h"
@@ -25,6 +26,7 @@ using namespace neuroshard::ui;  // NOLINT
 class TestLogsPage : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void initTestCase() { install_translation(*qApp, QStringLiteral("en")); }
   void init();
   void cleanup() { fixture_.reset(); }
   void shows_lines_and_follows_them();
@@ -168,10 +170,14 @@ void TestLogsPage::all_of_a_long_log_is_copied_in_pieces() {
     view()->selectionModel()->select(view()->model()->index(row, 0),
                                      QItemSelectionModel::Select | QItemSelectionModel::Rows);
   QTest::keyClick(view(), Qt::Key_C, Qt::ControlModifier);
+  QTRY_VERIFY2(counts->text().contains("3 lines copied"), qPrintable(counts->text()));
   const QStringList parts = QGuiApplication::clipboard()->text().split(u'\n');
   QCOMPARE(parts.size(), qsizetype{3});
   QVERIFY(parts[0].endsWith(QStringLiteral("line 3")) && parts[1].endsWith(QStringLiteral("line 8")) &&
           parts[2].endsWith(QStringLiteral("line 9")));
+  view()->selectRow(4);
+  QTest::keyClick(view(), Qt::Key_C, Qt::ControlModifier);
+  QTRY_VERIFY2(counts->text().contains("1 line copied"), qPrintable(counts->text()));
 }
 
 // However many rows there are, the event loop comes to its other work after each few hundred.

@@ -11,6 +11,7 @@
 #include "ui/pages/rounds_cards.h"
 #include "ui/pages/training_page.h"
 #include "ui/text/format.h"
+#include "ui/text/translation.h"
 #include "ui/widgets/gauge.h"
 #include "ui/widgets/plot_panel.h"
 #include "ui/widgets/plot_widget.h"
@@ -21,6 +22,7 @@ using namespace neuroshard::ui;  // NOLINT
 class TestRoundsPages : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void initTestCase() { install_translation(*qApp, QStringLiteral("en")); }
   void init() { fixture_ = std::make_unique<PageFixture>(); }
   void cleanup() { fixture_.reset(); }
   void a_node_alone_shows_nothing_of_rounds();
@@ -188,6 +190,14 @@ void TestRoundsPages::who_was_late_or_left_out_is_named() {
     next.rounds.left_out_reason = "round 9 was closed without this node's work";
   });
   QVERIFY(text("rounds_left_out").contains(QStringLiteral("round 9 was closed")));
+  QVERIFY(text("rounds_left_out").contains(QStringLiteral("left out 2 times")));
+  fixture_->publish([](node::Snapshot& next) { next.rounds.left_out = next.rounds.contributed = 1; });
+  QVERIFY2(text("rounds_left_out").contains(QStringLiteral("left out 1 time;")),
+           qPrintable(text("rounds_left_out")));
+  const auto labels = fixture_->page->findChildren<QLabel*>();
+  QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel* label) {
+    return label->text() == QStringLiteral("1 contribution from here");
+  }));
 }
 
 void TestRoundsPages::rounds_are_marked_in_the_loss() {
