@@ -193,8 +193,25 @@ CLI::App& add_command(CLI::App& parent, const std::string& name, const std::stri
   return command;
 }
 
-void set_body(CLI::App& command, CommandContext& context, std::function<Expected<void>()> body) {
+void set_body(CLI::App& command, CommandContext& context, std::function<Expected<void>()> body,
+              WorksWith works) {
+  if (works == WorksWith::ThisComputer) {
+    body = [&context, wanted = std::move(body)]() -> Expected<void> {
+      NS_RETURN_IF_ERROR(refuse_control_file(context));
+      return wanted();
+    };
+  }
   command.callback([&context, body = std::move(body)] { context.body = body; });
+}
+
+Expected<void> refuse_control_file(const CommandContext& context, std::string_view what) {
+  if (context.control_file.empty()) return {};
+  return make_error(
+      ErrorCode::InvalidArgument,
+      fmt::format("{} works on this computer only; --control-file works with status, contribute, snooze, "
+                  "finish, stop, set, settings, logs, generate, embed, peers, reachability, http, network "
+                  "continue, plan --what-if, checkpoint save and checkpoint undo",
+                  what));
 }
 
 std::string program_version() {

@@ -12,6 +12,8 @@
 //     set_body(hello, context, [flags, &context] { return say_hello(*flags, context); });
 //   }
 //
+// A body that does not say WorksWith::AnyComputer refuses --control-file: no flag is accepted and ignored.
+//
 // A body returns an Error to fail: main prints it once and maps its code to the exit code (exit_code.h). A
 // body whose answer is "no" without an error (a verification) sets context.exit_code = ExitCode::Failure and
 // returns success. The list of all commands is commands.cpp.
@@ -20,6 +22,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/node/exit_code.h"
@@ -74,8 +77,18 @@ struct CommandContext {
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& description,
                       std::vector<std::string> examples = {});
 
+// Which computer's node a command works with.
+enum class WorksWith {
+  ThisComputer,  // it reads or writes files of this computer, or needs no node: it refuses --control-file
+  AnyComputer,   // it shows or controls a running node, with --control-file the one that the invitation names
+};
+
 // The body runs when the user has chosen this command.
-void set_body(CLI::App& command, CommandContext& context, std::function<Expected<void>()> body);
+void set_body(CLI::App& command, CommandContext& context, std::function<Expected<void>()> body,
+              WorksWith works = WorksWith::ThisComputer);
+
+// InvalidArgument if --control-file is given. `what` is the form of a command that does not work with it.
+Expected<void> refuse_control_file(const CommandContext& context, std::string_view what = "this command");
 
 // "0.1.0".
 std::string program_version();

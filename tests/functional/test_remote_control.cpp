@@ -77,6 +77,22 @@ void TestRemoteControl::invited_program_steers_until_it_is_taken_back() {
   // Commands that work on a directory of this machine say so instead of taking this machine's.
   const ProcessResult train = elsewhere({"train", "--steps", "1"});
   QVERIFY(!train.ok() && train.err.contains("--control-file"));
+  for (const QStringList& words :
+       {QStringList{"checkpoint", "list"}, QStringList{"checkpoint", "prune", "--preview"},
+        QStringList{"checkpoint", "delete", "latest"}, QStringList{"history", "export"},
+        QStringList{"control", "list"}, QStringList{"reachability", "--port", "9000"},
+        QStringList{"peers", "--at", "127.0.0.1:9"}}) {
+    const ProcessResult refused = elsewhere(words);
+    QVERIFY2(refused.exit_code == 64, refused.text().constData());
+    QVERIFY2(refused.err.contains("--control-file works with status"), refused.text().constData());
+  }
+  // The other computer's node saves, once its training is prepared.
+  QVERIFY(elsewhere({"contribute", "on"}).ok());
+  ProcessResult saved;
+  QTRY_VERIFY_WITH_TIMEOUT((saved = elsewhere({"checkpoint", "save"})).ok(), 60'000);
+  const QByteArray name = json_lines(saved.out).value(0)["saved"].toString().toUtf8();
+  QVERIFY(!name.isEmpty());
+  QVERIFY(command({"checkpoint", "list"}).out.contains(name));
 
   QVERIFY(command({"control", "revoke", id}).ok());
   // Looked at anew once a second.

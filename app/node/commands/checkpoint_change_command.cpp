@@ -250,10 +250,11 @@ Expected<void> fetch(const ChangeFlags& flags, CommandContext& context) {
 
 Flags add_one(CLI::App& group, CommandContext& context, const char* name, const char* help,
               std::vector<std::string> examples, Expected<void> (*body)(const ChangeFlags&, CommandContext&),
-              bool takes_checkpoint) {
+              bool takes_checkpoint, WorksWith works = WorksWith::ThisComputer) {
   auto flags = std::make_shared<ChangeFlags>();
   CLI::App& command = add_command(group, name, help, std::move(examples));
-  set_body(command, context, [flags, &context, body] { return body(*flags, context); });
+  set_body(
+      command, context, [flags, &context, body] { return body(*flags, context); }, works);
   if (takes_checkpoint) {
     command.add_option("checkpoint", flags->which, "a name or its beginning, a step, or \"latest\"")
         ->type_name("CHECKPOINT")
@@ -266,13 +267,13 @@ Flags add_one(CLI::App& group, CommandContext& context, const char* name, const 
 
 void add_checkpoint_changes(CLI::App& group, CommandContext& context) {
   add_one(group, context, "save", "Save a checkpoint of the running node now",
-          {"neuroshardd checkpoint save"}, save, false);
+          {"neuroshardd checkpoint save"}, save, false, WorksWith::AnyComputer);
   add_one(group, context, "restore",
           "Continue training from this checkpoint; deletes nothing and can be undone",
           {"neuroshardd checkpoint restore 120"}, restore, true);
   add_one(group, context, "undo",
           "Undo the last restore, within ten minutes or 50 steps, whichever is longer",
-          {"neuroshardd checkpoint undo"}, undo, false);
+          {"neuroshardd checkpoint undo"}, undo, false, WorksWith::AnyComputer);
   add_one(
       group, context, "pin", "Keep a checkpoint regardless of the retention rules",
       {"neuroshardd checkpoint pin latest"},

@@ -69,7 +69,8 @@ void add_continue_command(CLI::App& network, CommandContext& context) {
       ->type_name("NODE");
   command.add_flag("--agree", flags->agree, "agree with the decision of another member's person");
   command.add_flag("--yes", flags->yes, "do not ask");
-  set_body(command, context, [flags, &context] { return go_on(*flags, context); });
+  set_body(
+      command, context, [flags, &context] { return go_on(*flags, context); }, WorksWith::AnyComputer);
 }
 
 }  // namespace neuroshard::app

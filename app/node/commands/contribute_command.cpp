@@ -69,7 +69,8 @@ void add_contribute_command(CLI::App& root, CommandContext& context) {
                     on ? "Train; also ends a snooze and resumes after finish"
                        : "Save a checkpoint and pause until switched on again, also after a restart",
                     {on ? "neuroshardd contribute on" : "neuroshardd contribute off"});
-    set_body(state, context, [on, &context] { return contribute(on, context); });
+    set_body(
+        state, context, [on, &context] { return contribute(on, context); }, WorksWith::AnyComputer);
   }
   auto duration = std::make_shared<std::string>();
   CLI::App& override_rules = add_command(
@@ -80,7 +81,9 @@ void add_contribute_command(CLI::App& root, CommandContext& context) {
       "duration", *duration,
       "2h, 90min or tomorrow (default: a day), at most until the next change of the schedule; "
       "end: apply the rules again");
-  set_body(override_rules, context, [duration, &context] { return anyway(*duration, context); });
+  set_body(
+      override_rules, context, [duration, &context] { return anyway(*duration, context); },
+      WorksWith::AnyComputer);
 }
 
 void add_finish_command(CLI::App& root, CommandContext& context) {
@@ -88,7 +91,8 @@ void add_finish_command(CLI::App& root, CommandContext& context) {
       root, "finish",
       "Complete the current step or round, save, free memory and pause; a second finish does not wait",
       {"neuroshardd finish"});
-  set_body(command, context, [&context] { return finish(context); });
+  set_body(
+      command, context, [&context] { return finish(context); }, WorksWith::AnyComputer);
 }
 
 }  // namespace neuroshard::app

@@ -198,7 +198,8 @@ void add_generate_command(CLI::App& root, CommandContext& context) {
   add_setting_flags(command, flags->settings,
                     {config::Setting::CpuThreads, config::Setting::MemoryLimit, config::Setting::Device,
                      config::Setting::Precision});
-  set_body(command, context, [flags, &context] { return run_generate(*flags, context); });
+  set_body(
+      command, context, [flags, &context] { return run_generate(*flags, context); }, WorksWith::AnyComputer);
 }
 
 }  // namespace neuroshard::app

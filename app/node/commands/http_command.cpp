@@ -60,7 +60,8 @@ void add_http_command(CLI::App& root, CommandContext& context) {
   auto* remove = command.add_flag("--remove-key", flags->remove, "delete the key; the server must be off");
   renew->excludes(show)->excludes(remove);
   remove->excludes(show);
-  set_body(command, context, [flags, &context] { return show_http(*flags, context); });
+  set_body(
+      command, context, [flags, &context] { return show_http(*flags, context); }, WorksWith::AnyComputer);
 }
 
 }  // namespace neuroshard::app

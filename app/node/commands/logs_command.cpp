@@ -151,7 +151,8 @@ void add_logs_command(CLI::App& root, CommandContext& context) {
   command.add_option("--level", flags->level, "minimum level: debug, info, warning, error")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
-  set_body(command, context, [flags, &context] { return logs(*flags, context); });
+  set_body(
+      command, context, [flags, &context] { return logs(*flags, context); }, WorksWith::AnyComputer);
 }
 
 }  // namespace neuroshard::app

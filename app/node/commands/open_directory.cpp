@@ -103,12 +103,6 @@ void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
 
 Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode mode,
                                               const SettingFlags& flags) {
-  if (!context.control_file.empty()) {
-    return make_error(
-        ErrorCode::InvalidArgument,
-        "this command requires a data directory of this machine; --control-file works with status, "
-        "contribute, snooze, finish, stop, set, settings, logs, generate and checkpoint");
-  }
   config::DataDirectoryOptions options;
   NS_ASSIGN_OR_RETURN(options.path, data_directory_path(context));
   options.profile = context.profile;

@@ -58,6 +58,7 @@ Expected<void> show_own(CommandContext& context) {
 
 Expected<void> list_peers(const AskFlags& flags, CommandContext& context) {
   if (context.profile.empty() && flags.guest.at.empty()) return show_own(context);
+  NS_RETURN_IF_ERROR(refuse_control_file(context, "peers with --at or --profile"));
   const runtime::GuestOptions guest = guest_options(flags.guest, {}, context);
   NS_ASSIGN_OR_RETURN(const runtime::GuestNetwork network, runtime::guest_network(guest, context.files));
   NS_ASSIGN_OR_RETURN(const auto host, runtime::start_guest(network, guest, context.services()));
@@ -132,7 +133,8 @@ void add_peers_command(CLI::App& root, CommandContext& context) {
                   "another node knows",
                   {"neuroshardd peers", "neuroshardd peers --profile village.json --at 192.0.2.1:8765"});
   add_guest_flags(command, flags->guest);
-  set_body(command, context, [flags, &context] { return list_peers(*flags, context); });
+  set_body(
+      command, context, [flags, &context] { return list_peers(*flags, context); }, WorksWith::AnyComputer);
 }
 
 void add_dht_command(CLI::App& root, CommandContext& context) {

@@ -64,6 +64,8 @@ Expected<bool> test_own(CommandContext& context) {
     });
   };
   NS_ASSIGN_OR_RETURN(node::NetworkView view, look());
+  if (!view.taking_part && !context.control_file.empty())
+    return make_error(ErrorCode::Unavailable, "that node takes part in no network, so nobody tests its port");
   if (!view.taking_part) return false;
   context.output.note("asking the running node …");
   NS_RETURN_IF_ERROR(client->node().test_reachability());
@@ -81,6 +83,7 @@ Expected<void> run_test(const ReachabilityFlags& flags, CommandContext& context)
     NS_ASSIGN_OR_RETURN(const bool answered, test_own(context));
     if (answered) return {};
   }
+  NS_RETURN_IF_ERROR(refuse_control_file(context, "reachability with --port or --stun"));
   nat::ReachabilityOptions options;
   options.port = flags.port.value_or(default_port);
   options.keep_mapping = false;  // nothing listens after this command
@@ -139,7 +142,8 @@ void add_reachability_command(CLI::App& root, CommandContext& context) {
                      "address of the router (default: that of the default route)");
   command.add_flag("--no-upnp", flags->no_upnp, "do not search for a UPnP router");
   command.add_flag("--no-nat-pmp", flags->no_nat_pmp, "do not use NAT-PMP");
-  set_body(command, context, [flags, &context] { return run_test(*flags, context); });
+  set_body(
+      command, context, [flags, &context] { return run_test(*flags, context); }, WorksWith::AnyComputer);
 }
 
 }  // namespace neuroshard::app

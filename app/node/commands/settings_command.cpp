@@ -160,7 +160,9 @@ void add_set_command(CLI::App& root, CommandContext& context) {
                               {"neuroshardd set memory_limit 2GiB", "neuroshardd set cpu_threads 2"});
   set.add_option("name", *name, "name of the setting, see \"neuroshardd settings list\"")->required();
   set.add_option("value", *value, "the new value")->required();
-  set_body(set, context, [name, value, &context] { return change_setting(*name, value.get(), context); });
+  set_body(
+      set, context, [name, value, &context] { return change_setting(*name, value.get(), context); },
+      WorksWith::AnyComputer);
 }
 
 void add_settings_command(CLI::App& root, CommandContext& context) {
@@ -169,7 +171,8 @@ void add_settings_command(CLI::App& root, CommandContext& context) {
                   {"neuroshardd settings list", "neuroshardd settings set memory_limit 4GiB"});
   CLI::App& list = add_command(settings, "list", "List all settings with value, origin and meaning",
                                {"neuroshardd settings list --json"});
-  set_body(list, context, [&context] { return list_settings(context); });
+  set_body(
+      list, context, [&context] { return list_settings(context); }, WorksWith::AnyComputer);
 
   struct Arguments {
     std::string name, value;
@@ -177,20 +180,25 @@ void add_settings_command(CLI::App& root, CommandContext& context) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App& get = add_command(settings, "get", "Show one setting", {"neuroshardd settings get cpu_threads"});
   get.add_option("name", arguments->name, "name of the setting")->required();
-  set_body(get, context, [arguments, &context] { return get_setting(arguments->name, context); });
+  set_body(
+      get, context, [arguments, &context] { return get_setting(arguments->name, context); },
+      WorksWith::AnyComputer);
 
   CLI::App& set = add_command(settings, "set", "Change one setting in settings.toml",
                               {"neuroshardd settings set checkpoint_min_interval 5min"});
   set.add_option("name", arguments->name, "name of the setting")->required();
   set.add_option("value", arguments->value, "the new value")->required();
-  set_body(set, context,
-           [arguments, &context] { return change_setting(arguments->name, &arguments->value, context); });
+  set_body(
+      set, context,
+      [arguments, &context] { return change_setting(arguments->name, &arguments->value, context); },
+      WorksWith::AnyComputer);
 
   CLI::App& reset = add_command(settings, "reset", "Reset one setting to its default",
                                 {"neuroshardd settings reset memory_limit"});
   reset.add_option("name", arguments->name, "name of the setting")->required();
-  set_body(reset, context,
-           [arguments, &context] { return change_setting(arguments->name, nullptr, context); });
+  set_body(
+      reset, context, [arguments, &context] { return change_setting(arguments->name, nullptr, context); },
+      WorksWith::AnyComputer);
 }
 
 }  // namespace neuroshard::app

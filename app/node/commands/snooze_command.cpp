@@ -28,7 +28,8 @@ void add_snooze_command(CLI::App& root, CommandContext& context) {
   command
       .add_option("duration", *duration, "15min, 1h, 4h, tomorrow (until 6:00), or any number of s, min, h")
       ->required();
-  set_body(command, context, [duration, &context] { return snooze(*duration, context); });
+  set_body(
+      command, context, [duration, &context] { return snooze(*duration, context); }, WorksWith::AnyComputer);
 }
 
 }  // namespace neuroshard::app

@@ -145,7 +145,8 @@ void add_status_command(CLI::App& root, CommandContext& context) {
           "--rounds", flags->rounds,
           "also show the last outer rounds, their contributors and late members, and the report of each node")
       ->excludes(watching);
-  set_body(command, context, [flags, &context] { return status(*flags, context); });
+  set_body(
+      command, context, [flags, &context] { return status(*flags, context); }, WorksWith::AnyComputer);
 }
 
 }  // namespace neuroshard::app

@@ -32,7 +32,8 @@ Expected<void> stop(CommandContext& context) {
 void add_stop_command(CLI::App& root, CommandContext& context) {
   CLI::App& command = add_command(root, "stop", "Stop the running node with a final checkpoint",
                                   {"neuroshardd stop", "neuroshardd stop --data-dir /srv/neuroshard"});
-  set_body(command, context, [&context] { return stop(context); });
+  set_body(
+      command, context, [&context] { return stop(context); }, WorksWith::AnyComputer);
 }
 
 }  // namespace neuroshard::app

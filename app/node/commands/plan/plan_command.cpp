@@ -252,6 +252,7 @@ void print_change(const NetworkPlan& before, const NetworkPlan& after, const std
 }
 
 Expected<void> plan_peers(const PlanFlags& flags, CommandContext& context) {
+  NS_RETURN_IF_ERROR(refuse_control_file(context, "plan with --peers"));
   NS_ASSIGN_OR_RETURN(
       const config::NetworkProfile profile,
       config::load_network_profile(context.files, context.profile.empty() ? "mainnet" : context.profile));
@@ -350,7 +351,8 @@ void add_plan_command(CLI::App& root, CommandContext& context) {
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->default_str("fp32")
       ->needs(peers);
-  set_body(plan, context, [flags, &context] { return run_plan(*flags, context); });
+  set_body(
+      plan, context, [flags, &context] { return run_plan(*flags, context); }, WorksWith::AnyComputer);
 }
 
 }  // namespace neuroshard::app
