@@ -83,20 +83,20 @@ void ChoiceEditor::set_value(const QString& value) {
 }
 
 NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name, QWidget* parent)
-    : SettingEditor(parent), entry_(entry), units_(setting_units(entry.type)) {
+    : SettingEditor(parent),
+      entry_(entry),
+      units_(setting_units(entry.type)),
+      zero_(entry.least == 0 ? meaning_of_zero(setting_help(entry)) : QString()) {
   number_ = new QSpinBox(this);
   number_->setAccessibleName(name);
   number_->setMinimumWidth(field_width);
   // A port is a name, not an amount: 8000.
   number_->setGroupSeparatorShown(!QString::fromStdString(entry.name).endsWith(QStringLiteral("_port")));
   number_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
-  const QString zero = meaning_of_zero(setting_help(entry));
-  if (entry.least == 0 && !zero.isEmpty()) {
-    number_->setSpecialValueText(zero);
-    // The words in place of 0 are read whole, in every language.
+  // The words in place of 0 are read whole, in every language.
+  if (!zero_.isEmpty())
     number_->setMinimumWidth(
-        std::max(field_width, number_->fontMetrics().horizontalAdvance(zero) + room_beside_text));
-  }
+        std::max(field_width, number_->fontMetrics().horizontalAdvance(zero_) + room_beside_text));
   guard_wheel(number_);
   unit_ = new QComboBox(this);
   unit_->setAccessibleName(tr("Unit of %1").arg(name));
@@ -114,40 +114,75 @@ NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name,
   still_.setSingleShot(true);
   still_.setInterval(600);
   connect(&still_, &QTimer::timeout, this, [this] { Q_EMIT edited(value()); });
-  connect(number_, &QSpinBox::valueChanged, this, [this] { still_.start(); });
+  connect(number_, &QSpinBox::valueChanged, this, &NumberEditor::take_number);
   connect(number_, &QSpinBox::editingFinished, this, [this] {
-    if (!still_.isActive()) return;
+    if (!still_.isActive()) {
+      if (blank_) show_scaled(*amount_);  // left without a number: nothing was changed
+      return;
+    }
     still_.stop();
     Q_EMIT edited(value());
   });
-  connect(unit_, &QComboBox::activated, this, [this] {
-    bound_to_unit();
-    still_.start();
-  });
+  connect(unit_, &QComboBox::activated, this, &NumberEditor::convert);
+}
+
+std::uint64_t NumberEditor::factor() const {
+  return units_[static_cast<std::size_t>(unit_->currentIndex())].factor;
 }
 
 void NumberEditor::bound_to_unit() {
-  const std::uint64_t factor = units_[static_cast<std::size_t>(unit_->currentIndex())].factor;
   constexpr std::uint64_t widest = std::numeric_limits<int>::max();
-  const auto least = std::min(widest, (entry_.least + factor - 1) / factor);
-  const auto most = entry_.most == 0 ? widest : std::clamp(entry_.most / factor, least, widest);
+  const auto least = std::min(widest, (entry_.least + factor() - 1) / factor());
+  const auto most = entry_.most == 0 ? widest : std::clamp(entry_.most / factor(), least, widest);
   const QSignalBlocker quiet(number_);
+  blank_ = false;
+  number_->setSpecialValueText(zero_);
   number_->setRange(static_cast<int>(least), static_cast<int>(most));
 }
 
+void NumberEditor::show_scaled(const ScaledValue& value) {
+  amount_ = value;
+  const QSignalBlocker quiet(number_);
+  unit_->setCurrentIndex(static_cast<int>(value.unit));
+  bound_to_unit();
+  number_->setValue(static_cast<int>(std::min<std::uint64_t>(value.number, std::numeric_limits<int>::max())));
+}
+
+void NumberEditor::convert() {
+  bound_to_unit();
+  if (!amount_) return;
+  const std::uint64_t amount = amount_->number * units_[amount_->unit].factor;
+  const std::uint64_t number = amount / factor();
+  if (amount % factor() == 0 && number >= static_cast<std::uint64_t>(number_->minimum()) &&
+      number <= static_cast<std::uint64_t>(number_->maximum()))
+    return show_scaled({number, static_cast<std::size_t>(unit_->currentIndex())});
+  // Another amount would look as if it were set already.
+  const QSignalBlocker quiet(number_);
+  blank_ = true;
+  number_->setSpecialValueText(QStringLiteral(" "));
+  number_->setMinimum(number_->minimum() - 1);
+  number_->setValue(number_->minimum());
+}
+
+void NumberEditor::take_number() {
+  if (blank_ && number_->value() == number_->minimum()) return;
+  if (blank_) bound_to_unit();
+  amount_ = ScaledValue{static_cast<std::uint64_t>(number_->value()),
+                        static_cast<std::size_t>(unit_->currentIndex())};
+  still_.start();
+}
+
 QString NumberEditor::value() const {
-  return write_scaled(entry_.type, {static_cast<std::uint64_t>(number_->value()),
-                                    static_cast<std::size_t>(unit_->currentIndex())});
+  return write_scaled(entry_.type, amount_.value_or(ScaledValue{}));
 }
 
 void NumberEditor::set_value(const QString& text) {
   const auto value = read_scaled(entry_, text);
   if (!value || still_.isActive()) return;
-  const QSignalBlocker quiet(number_);
-  unit_->setCurrentIndex(static_cast<int>(value->unit));
-  bound_to_unit();
-  number_->setValue(
-      static_cast<int>(std::min<std::uint64_t>(value->number, std::numeric_limits<int>::max())));
+  // The same amount stays in the unit that the person chose.
+  if (amount_ && value->number * units_[value->unit].factor == amount_->number * units_[amount_->unit].factor)
+    return;
+  show_scaled(*value);
 }
 
 TextEditor::TextEditor(const Theme& theme, const node::SettingEntry& entry, const QString& name,

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <QTimer>
+#include <optional>
+#include <vector>
 
 #include "ui/models/setting_text.h"
 #include "ui/pages/setting_editor.h"
@@ -43,7 +45,8 @@ class ChoiceEditor final : public SettingEditor {
   QComboBox* box_;
 };
 
-// Integer, bytes, seconds. Applies when the value stands still for a moment, or with Enter.
+// Integer, bytes, seconds. Applies when the value stands still for a moment, or with Enter. Another unit keeps
+// the amount and applies nothing. The field is blank where the amount is no whole number of that unit.
 class NumberEditor final : public SettingEditor {
   Q_OBJECT
  public:
@@ -52,10 +55,17 @@ class NumberEditor final : public SettingEditor {
   void set_value(const QString& value) override;
 
  private:
+  std::uint64_t factor() const;  // of the chosen unit
   void bound_to_unit();
+  void show_scaled(const ScaledValue& value);
+  void convert();  // into the chosen unit
+  void take_number();
 
   const node::SettingEntry entry_;  // its value is the one of the beginning
   std::vector<SettingUnit> units_;
+  const QString zero_;                 // the words in place of 0; may be empty
+  std::optional<ScaledValue> amount_;  // nothing before the first value; while blank, the one before
+  bool blank_ = false;                 // shows no number, as the spin box's lowest value
   QSpinBox* number_;
   QComboBox* unit_;  // hidden for types without units
   QTimer still_;

@@ -46,6 +46,8 @@ class TestSettingsPage : public QObject {
   void every_setting_has_a_field_of_its_type();
   void a_switch_applies_at_once();
   void a_number_keeps_its_unit();
+  void another_unit_keeps_the_amount();
+  void a_unit_that_the_amount_does_not_fit_waits_for_a_number();
   void a_choice_applies_at_once();
   void the_cores_refusal_stands_beside_the_field();
   void a_changed_setting_is_marked_and_reset();
@@ -140,6 +142,52 @@ void TestSettingsPage::a_number_keeps_its_unit() {
   QTest::keyClicks(number, QStringLiteral("6"));
   QTest::keyClick(number, Qt::Key_Return);
   QTRY_VERIFY(fixture_->commanded("set memory_limit 6GiB"));
+}
+
+// A limit that is less for a moment deletes checkpoints.
+void TestSettingsPage::another_unit_keeps_the_amount() {
+  fixture_->node->settings.push_back(setting("disk_limit", "bytes", "1TiB", "0", "Storage"));
+  fixture_->node->settings.back().most = std::uint64_t{1} << 60;
+  start();
+  auto* number = field<QSpinBox>("disk_limit");
+  auto* unit = field<QComboBox>("disk_limit");
+  QCOMPARE(number->value(), 1);
+  unit->setFocus();
+  QTest::keyClick(unit, Qt::Key_Up);
+  QCOMPARE(unit->currentText(), QStringLiteral("GiB"));
+  QCOMPARE(number->value(), 1024);
+  QTest::qWait(1000);  // longer than the field waits before it applies
+  QVERIFY(fixture_->node->commands().empty());
+  number->setFocus();
+  number->selectAll();
+  QTest::keyClicks(number, QStringLiteral("500"));
+  QTest::keyClick(number, Qt::Key_Return);
+  QTRY_VERIFY(fixture_->commanded("set disk_limit 500GiB"));
+  QCOMPARE(fixture_->node->commands().size(), std::size_t{1});
+}
+
+void TestSettingsPage::a_unit_that_the_amount_does_not_fit_waits_for_a_number() {
+  start();
+  auto* number = field<QSpinBox>("memory_limit");
+  auto* unit = field<QComboBox>("memory_limit");
+  unit->setFocus();
+  QTest::keyClick(unit, Qt::Key_Down);
+  QCOMPARE(unit->currentText(), QStringLiteral("TiB"));
+  QVERIFY(number->text().trimmed().isEmpty());
+  // Without a number nothing is changed.
+  number->setFocus();
+  QTest::keyClick(number, Qt::Key_Return);
+  QCOMPARE(number->value(), 2);
+  QCOMPARE(unit->currentText(), QStringLiteral("GiB"));
+  QTest::qWait(1000);
+  QVERIFY(fixture_->node->commands().empty());
+  unit->setFocus();
+  QTest::keyClick(unit, Qt::Key_Down);
+  number->setFocus();
+  QTest::keyClicks(number, QStringLiteral("1"));
+  QTest::keyClick(number, Qt::Key_Return);
+  QTRY_VERIFY(fixture_->commanded("set memory_limit 1TiB"));
+  QCOMPARE(fixture_->node->commands().size(), std::size_t{1});
 }
 
 void TestSettingsPage::a_choice_applies_at_once() {
