@@ -87,6 +87,11 @@ void bound(Snapshot& snapshot) {
   for_each_text(snapshot, [](std::string& text, std::size_t most) { text = valid_utf8(text, most); });
 }
 
+void bound(Alert& alert) {
+  alert.key = valid_utf8(alert.key, max_key);
+  alert.message = valid_utf8(alert.message, max_text);
+}
+
 void bound(RoundsReport& report) {
   const auto keep = [](auto& list, std::size_t most) {
     if (list.size() > most) list.resize(most);

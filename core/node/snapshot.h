@@ -353,8 +353,11 @@ struct Snapshot {
   std::vector<Alert> alerts;  // most urgent first
 };
 
-// Cuts texts and lists to their limits. A publisher of snapshots calls it last.
+// Cuts texts and lists to their limits, and makes the texts valid UTF-8. A publisher of snapshots calls it
+// last.
 void bound(Snapshot& snapshot);
+// The same for an alert by itself.
+void bound(Alert& alert);
 // Upper bound of the encoded size: texts plus 16 bytes for each other field.
 std::size_t encoded_bytes(const Snapshot& snapshot);
 

@@ -26,9 +26,9 @@ struct ResultEncoder {
   }
   void operator()(const node::VerifyResult& from) const {
     wire::VerifyResult* sent = to->mutable_verified();
-    sent->set_name(from.name);
+    sent->set_name(valid_utf8(from.name));
     sent->set_intact(from.intact);
-    sent->set_problem(from.problem);
+    sent->set_problem(valid_utf8(from.problem));  // names files
     sent->set_bytes(from.bytes);
   }
   void operator()(const node::ImportResult& from) const { to->mutable_imported()->set_name(from.name); }

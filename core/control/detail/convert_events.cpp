@@ -30,7 +30,7 @@ struct Encoder {
     if (event.evaluation) encode(*event.evaluation, to->mutable_step_finished()->mutable_evaluation());
   }
   void operator()(const node::ActivityProgress& event) const {
-    to->mutable_activity_progress()->set_activity(event.activity);
+    to->mutable_activity_progress()->set_activity(valid_utf8(event.activity));
     to->mutable_activity_progress()->set_done(event.done);
     to->mutable_activity_progress()->set_total(event.total);
   }
@@ -40,7 +40,7 @@ struct Encoder {
   void operator()(const node::CheckpointsChanged&) const { to->mutable_checkpoints_changed(); }
   void operator()(const node::SettingChanged& event) const {
     to->mutable_setting_changed()->set_name(event.name);
-    to->mutable_setting_changed()->set_value(event.value);
+    to->mutable_setting_changed()->set_value(valid_utf8(event.value));
   }
   void operator()(const node::AlertRaised& event) const {
     encode(event.alert, to->mutable_alert_raised()->mutable_alert());

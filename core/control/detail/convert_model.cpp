@@ -1,4 +1,5 @@
 // The layer map, the experts, the training data and tokens as messages.
+#include "core/base/utf8.h"
 #include "core/control/detail/convert.h"
 
 namespace neuroshard::control::detail {
@@ -53,7 +54,7 @@ std::vector<node::ExpertLoad> decode(const wire::ExpertList& from) {
 }
 
 void encode(const node::DataView& from, wire::Data* to) {
-  to->set_source(from.source);
+  to->set_source(valid_utf8(from.source));
   to->set_manifest(from.manifest);
   to->set_train_tokens(from.train_tokens);
   to->set_held_out_tokens(from.held_out_tokens);
@@ -70,7 +71,7 @@ void encode(const node::DataView& from, wire::Data* to) {
   for (const node::ShardEntry& shard : from.shards) {
     wire::Shard* sent = to->add_shard();
     sent->set_index(shard.index);
-    sent->set_name(shard.name);
+    sent->set_name(valid_utf8(shard.name));
     sent->set_state(shard.state);
     sent->set_tokens(shard.tokens);
     sent->set_bytes(shard.bytes);

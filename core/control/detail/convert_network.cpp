@@ -1,3 +1,4 @@
+#include "core/base/utf8.h"
 #include "core/control/detail/convert.h"
 #include "core/control/detail/convert_parts.h"
 #include "core/node/network_view.h"
@@ -140,7 +141,7 @@ node::NetworkView decode(const wire::Network& from) {
 
 void encode(const node::HttpKey& from, wire::HttpKeyReply* to) {
   to->set_key(from.key);
-  to->set_file(from.file);
+  to->set_file(valid_utf8(from.file));
 }
 
 node::HttpKey decode(const wire::HttpKeyReply& from) {

@@ -116,16 +116,16 @@ void encode(const node::EvaluationPage& from, wire::EvaluationPage* to) {
   for (const node::EvaluationEntry& entry : from.entries) {
     wire::EvaluationEntry* sent = to->add_entry();
     sent->set_at(to_unix_ms(entry.at));
-    sent->set_checkpoint(entry.checkpoint);
+    sent->set_checkpoint(valid_utf8(entry.checkpoint));
     sent->set_checkpoint_hash(entry.checkpoint_hash);
     sent->set_step(entry.step);
-    sent->set_text(entry.text);
+    sent->set_text(valid_utf8(entry.text));  // names of files
     sent->set_text_hash(entry.text_hash);
     sent->set_text_bytes(entry.text_bytes);
     sent->set_text_tokens(entry.text_tokens);
     encode_score(entry.model, sent->mutable_model());
     encode_score(entry.baseline, sent->mutable_baseline());
-    sent->set_baseline_text(entry.baseline_text);
+    sent->set_baseline_text(valid_utf8(entry.baseline_text));
     sent->set_cloze_questions(entry.cloze_questions);
     sent->set_cloze_choices(entry.cloze_choices);
   }
@@ -158,7 +158,7 @@ void encode(const std::vector<node::SettingEntry>& from, wire::SettingList* to) 
   for (const node::SettingEntry& entry : from) {
     wire::Setting* sent = to->add_setting();
     sent->set_name(entry.name);
-    sent->set_value(entry.value);
+    sent->set_value(valid_utf8(entry.value));  // may be a folder
     sent->set_default_value(entry.default_value);
     sent->set_type(entry.type);
     sent->set_help(entry.help);

@@ -51,9 +51,11 @@ node::EvaluationView decode(const wire::Evaluation& from) {
 }
 
 void encode(const node::Alert& from, wire::Alert* to) {
-  to->set_key(from.key);
+  node::Alert bounded = from;
+  node::bound(bounded);
+  to->set_key(bounded.key);
   to->set_severity(static_cast<std::uint32_t>(from.severity));
-  to->set_message(from.message);
+  to->set_message(bounded.message);
   to->set_since(to_unix_ms(from.since));
 }
 

@@ -48,6 +48,8 @@ void SnapshotPublisher::checkpoint_written(const std::string& name) {
 }
 
 void SnapshotPublisher::raise(node::Alert alert) {
+  // As a snapshot keeps it: otherwise the same alert looks like another one the next time.
+  node::bound(alert);
   alert.since = clock_.wall_now();
   for (node::Alert& existing : draft_.alerts) {
     if (existing.key != alert.key) continue;

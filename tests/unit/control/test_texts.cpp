@@ -58,6 +58,16 @@ class TestControlTexts : public QObject {
     QCOMPARE(events.all<node::Ended>()[0].error->context, std::string("/srv/caf\xEF\xBF\xBD"));
   }
 
+  void an_alert_does_not_end_the_connection() {
+    std::atomic<int> changes = 0;
+    const auto watch = remote_->watch_link([&] { ++changes; });
+    const Events events(*remote_);
+    fixture_->node.emit(node::AlertRaised{{"disk_low", node::Severity::Warning, "no space on B\xFC", {}}});
+    QVERIFY(until([&] { return !events.all<node::AlertRaised>().empty() || changes > 0; }));
+    QCOMPARE(changes.load(), 0);
+    QCOMPARE(events.all<node::AlertRaised>()[0].alert.message, std::string("no space on B\xEF\xBF\xBD"));
+  }
+
   void a_snapshot_does_not_end_the_connection() {
     std::atomic<int> changes = 0;
     const auto watch = remote_->watch_link([&] { ++changes; });
@@ -76,6 +86,46 @@ class TestControlTexts : public QObject {
     QVERIFY2(page.ok(), page.ok() ? "" : page.error().describe().c_str());
     QCOMPARE(page->entries.size(), std::size_t{2});
     QCOMPARE(page->entries[1].record.message, std::string("a peer says \xEF\xBF\xBD\xEF\xBF\xBD"));
+  }
+
+  void a_name_of_a_file_is_answered_whatever_its_bytes() {
+    testing::FakeNode& node = fixture_->node;
+    const std::string bytes = "/srv/B\xFC", shown = "/srv/B\xEF\xBF\xBD";
+    node.data.source = bytes;
+    const auto data = answer<node::DataView>([&](auto reply) { return remote_->query_data(reply); });
+    QVERIFY(data.ok());
+    QCOMPARE(data->source, shown);
+    node.http_key_now.file = bytes;
+    const auto key = answer<node::HttpKey>(
+        [&](auto reply) { return remote_->http_key(node::HttpKeyAction::Show, reply); });
+    QVERIFY(key.ok());
+    QCOMPARE(key->file, shown);
+    node::EvaluationEntry evaluation;
+    evaluation.text = evaluation.baseline_text = bytes;
+    node.recorded.evaluations = {evaluation};
+    const auto page = answer<node::EvaluationPage>(
+        [&](auto reply) { return remote_->records().query_evaluations({10}, reply); });
+    QVERIFY(page.ok());
+    QCOMPARE(page->entries.at(0).text, shown);
+    QCOMPARE(page->entries.at(0).baseline_text, shown);
+    node::SettingEntry setting;
+    setting.name = "text";
+    setting.value = bytes;
+    node.settings = {setting};
+    const auto settings =
+        answer<std::vector<node::SettingEntry>>([&](auto reply) { return remote_->query_settings(reply); });
+    QVERIFY(settings.ok());
+    QCOMPARE(settings->at(0).value, shown);
+    node::CheckpointEntry entry;
+    entry.name = "c1";
+    node.checkpoints = {entry};
+    node.verified.problem = bytes;
+    const Events events(*remote_);
+    const auto done = events.done(*remote_->verify_checkpoint("c1"));
+    QVERIFY(done && !done->error);
+    const auto* verified = std::get_if<node::VerifyResult>(&done->result);
+    QVERIFY(verified != nullptr);
+    QCOMPARE(verified->problem, shown);
   }
 
   void the_name_of_a_program_is_cut_between_characters() {
