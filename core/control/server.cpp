@@ -23,6 +23,7 @@ constexpr int handshake_ms = 5'000;                  // a silent connection give
 constexpr int idle_ms = 30'000;                      // as one that asks nothing
 constexpr int keepalive_ms = 20'000;                 // between two pings of a connection that has a call
 constexpr int keepalive_answer_ms = 10'000;
+constexpr int client_ping_ms = 5'000;  // least time between two pings of a program to which nothing is sent
 constexpr int calls_per_connection = 32;
 constexpr int spare_threads = 8;  // that wait for calls, or refuse them
 constexpr std::chrono::milliseconds last_calls{2'000};
@@ -160,6 +161,7 @@ class ControlServer final : public Server {
     // A watcher whose process is stopped loses its place.
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive_ms);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive_answer_ms);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, client_ping_ms);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE,
                                0);  // windows stay small: a slow reader gets the latest
     server_ = builder.BuildAndStart();

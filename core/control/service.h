@@ -103,6 +103,8 @@ struct ConnectOptions {
   Version speaks = version;
   Duration first_retry = std::chrono::milliseconds(250);  // doubles up to last_retry
   Duration last_retry = std::chrono::seconds(5);
+  // Silence after which a program asks the core for a sign; without one for as long, the connection is lost.
+  Duration quiet = std::chrono::seconds(10);
 };
 
 // A Node over the service. Connects and reconnects by itself, to whichever core owns the directory then; the

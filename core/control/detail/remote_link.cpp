@@ -25,7 +25,7 @@ void RemoteLink::sign(grpc::ClientContext* context) const {
   context->AddMetadata(version_key, to_text(speaks));
 }
 
-std::shared_ptr<const RemoteLink> open_link(ControlFile file, Version speaks) {
+std::shared_ptr<const RemoteLink> open_link(ControlFile file, Version speaks, Duration quiet) {
   grpc::SslCredentialsOptions tls;
   tls.pem_root_certs = file.certificate;  // this one and no other
   grpc::ChannelArguments arguments;
@@ -34,6 +34,12 @@ std::shared_ptr<const RemoteLink> open_link(ControlFile file, Version speaks) {
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  // A program that only reads updates sends nothing: without pings it never learns that the other computer is
+  // gone.
+  const auto quiet_ms = std::chrono::duration_cast<std::chrono::milliseconds>(quiet).count();
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(quiet_ms));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(quiet_ms));
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
   const auto channel =
       grpc::CreateCustomChannel(target_of(file.address), grpc::SslCredentials(tls), arguments);
   return std::make_shared<const RemoteLink>(
@@ -50,6 +56,8 @@ Error connect_error(const grpc::Status& status, const ControlFile& file) {
         fmt::format("the program at {} is not the core that control.json names: its certificate differs",
                     file.address));
   }
+  if (error.code == ErrorCode::Unavailable && text.find("keepalive") != std::string::npos)
+    error.message = "the core does not answer any more";
   return std::move(error).with_context(
       file.process.pid == 0
           ? fmt::format("the core at {}", file.address)

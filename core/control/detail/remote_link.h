@@ -19,8 +19,9 @@ struct RemoteLink {
   void sign(grpc::ClientContext* context) const;
 };
 
-// Does not connect yet: the first call does.
-std::shared_ptr<const RemoteLink> open_link(ControlFile file, Version speaks);
+// Does not connect yet: the first call does. A connection whose core is silent for `quiet`, and then gives no
+// sign for as long, ends.
+std::shared_ptr<const RemoteLink> open_link(ControlFile file, Version speaks, Duration quiet);
 
 // An error for people from gRPC's status of a failed call.
 Error connect_error(const grpc::Status& status, const ControlFile& file);

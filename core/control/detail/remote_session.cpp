@@ -1,6 +1,7 @@
 #include "core/control/detail/remote_session.h"
 
 #include "core/control/detail/call_rules.h"
+#include "core/control/detail/update_reader.h"
 
 namespace neuroshard::control::detail {
 namespace {
@@ -82,7 +83,7 @@ Expected<void> RemoteSession::follow() {
     if (file.error().code != ErrorCode::NotFound) return std::move(file).error();
     return make_error(ErrorCode::Unavailable, "no core runs on " + options_.data_directory);
   }
-  const auto link = open_link(std::move(*file), options_.speaks);
+  const auto link = open_link(std::move(*file), options_.speaks, options_.quiet);
   NS_RETURN_IF_ERROR(greet(*link));
   return watch(link);
 }
@@ -119,13 +120,16 @@ Expected<void> RemoteSession::watch(const std::shared_ptr<const RemoteLink>& lin
   request.set_events(true);
   if (!calls_.enter(&context)) return make_error(ErrorCode::Cancelled, "the connection is being closed");
   whole_.Clear();
-  const auto reader = link->stub->Watch(&context, request);
+  UpdateReader reader(*link, &context, request);
   v1::Update update;
-  while (reader->Read(&update)) on_update(&update, link);
-  const grpc::Status status = reader->Finish();
+  while (reader.read(&update)) on_update(&update, link);
+  const std::optional<grpc::Status> status = reader.finish();
   calls_.leave(&context);
-  if (status.ok()) return {};
-  return connect_error(status, link->file);
+  if (!status)
+    return connect_error(
+        {grpc::StatusCode::UNAVAILABLE, "the core sent a message that this program can't read"}, link->file);
+  if (status->ok()) return {};
+  return connect_error(*status, link->file);
 }
 
 void RemoteSession::on_update(v1::Update* update, const std::shared_ptr<const RemoteLink>& link) {
