@@ -7,6 +7,7 @@
 #include <QPushButton>
 
 #include "ui/text/format.h"
+#include "ui/text/program_error.h"
 
 namespace neuroshard::gui {
 
@@ -53,7 +54,7 @@ void LinkController::read_invitation(const QString& text) {
       this, {"network", "show", text, "--json"}, {}, [this, text](const ui::CommandOutcome& outcome) {
         const QJsonObject profile = QJsonDocument::fromJson(outcome.out).object();
         if (outcome.ok() && !profile.isEmpty()) return ask_to_join(text, profile);
-        Q_EMIT failed(tr("NeuroShard can't read the invitation"), QString::fromUtf8(outcome.err).trimmed());
+        Q_EMIT failed(tr("NeuroShard can't read the invitation"), ui::error_of_program(outcome.err));
       });
 }
 

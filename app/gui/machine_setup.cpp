@@ -13,6 +13,7 @@
 
 #include "core/platform/process/process_memory.h"
 #include "core/platform/sensor/cpu.h"
+#include "ui/text/program_error.h"
 
 namespace neuroshard::gui {
 namespace {
@@ -81,7 +82,7 @@ void MachineSetup::look_at(QObject* context, const QString& folder,
               info.wallet_id = QJsonDocument::fromJson(outcome.out).object().value("wallet_id").toString();
               if (!outcome.ok()) {
                 info.usable = false;
-                info.problem = QString::fromUtf8(outcome.err).trimmed();
+                info.problem = ui::error_of_program(outcome.err);
               }
               then(info);
             });

@@ -18,6 +18,7 @@ class TestAppLinks : public AppTest {
   void with_a_yes_it_joins_and_stays();
   void it_says_that_members_hold_parts();
   void a_link_that_can_not_be_followed_changes_nothing();
+  void a_damaged_invitation_is_refused_in_words();
 
  private:
   // The arguments that the running app receives from a second start.
@@ -125,6 +126,16 @@ void TestAppLinks::a_link_that_can_not_be_followed_changes_nothing() {
   QVERIFY(hand_over("neuroshard:invite?peer=host.example:9000", "").contains("host.example:9000"));
   QVERIFY(fixture_->phase() == gui::CorePhase::Running);
   QCOMPARE(fixture_->banners(), QString());
+}
+
+void TestAppLinks::a_damaged_invitation_is_refused_in_words() {
+  QVERIFY(start_running());
+  gui::Arguments arguments;
+  arguments.link = invitation();
+  arguments.link.chop(1);
+  fixture_->app().called(arguments);
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("copy the whole link again"));
+  QVERIFY2(!fixture_->banners().contains('{'), qPrintable(fixture_->banners()));
 }
 
 NS_UI_TEST(TestAppLinks)

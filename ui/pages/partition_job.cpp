@@ -3,7 +3,7 @@
 #include <QFile>
 #include <QTimer>
 
-#include "ui/pages/program_run.h"
+#include "ui/text/program_error.h"
 
 namespace neuroshard::ui {
 namespace {

@@ -7,9 +7,6 @@
 
 namespace neuroshard::ui {
 
-// Of the error object that a program with --json writes: what is wrong, and with which file. Else all that it wrote.
-QString error_of_program(const QByteArray& errors);
-
 // Threads: ui. Nothing here waits.
 class ProgramRun final : public QObject {
   Q_OBJECT

@@ -3,6 +3,8 @@
 #include <QLabel>
 #include <QVBoxLayout>
 
+#include "ui/text/program_error.h"
+
 namespace neuroshard::ui {
 
 void wipe(QString* text) {
@@ -51,9 +53,8 @@ QLabel* SetupPage::add_note(const QString& text) {
 }
 
 QString SetupPage::reason(const CommandOutcome& outcome) {
-  const QStringList lines = QString::fromUtf8(outcome.err).split('\n', Qt::SkipEmptyParts);
-  if (lines.isEmpty()) return tr("neuroshardd ended with code %1 and gave no reason.").arg(outcome.code);
-  QString line = lines.last().trimmed();
+  QString line = error_of_program(outcome.err).section('\n', -1).trimmed();
+  if (line.isEmpty()) return tr("neuroshardd ended with code %1 and gave no reason.").arg(outcome.code);
   for (const char* prefix : {"neuroshardd: ", "error: "}) {
     if (line.startsWith(QLatin1String(prefix))) line.remove(0, static_cast<int>(qstrlen(prefix)));
   }

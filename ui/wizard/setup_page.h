@@ -28,7 +28,7 @@ class SetupPage : public QWidget {
   // while.
   virtual void leave(std::function<void(bool)> done) { done(true); }
 
-  // The message of neuroshardd for people: the last line it wrote, without "error: ".
+  // The message of neuroshardd for people: that of its error object, else the last line it wrote, without "error: ".
   static QString reason(const CommandOutcome& outcome);
 
  Q_SIGNALS:

@@ -29,7 +29,7 @@ class FakeServices final : public SetupServices {
            std::function<void(CommandOutcome)> then) override {
     calls << arguments;
     inputs << input;
-    if (fail.contains(arguments.first())) return then({77, {}, "neuroshardd: error: " + problem});
+    if (fail.contains(arguments.first())) return then({77, {}, error_of(arguments)});
     if (arguments.value(1) == "create")
       return then(
           {0, R"({"wallet_id":"26870dc7719c62a5"})", QByteArray("\nThe 12 words:\n\n  ") + twelve + "\n\n"});
@@ -42,6 +42,13 @@ class FakeServices final : public SetupServices {
   QList<QByteArray> inputs;
   QStringList fail;
   QByteArray problem = "no permission";
+
+ private:
+  // As neuroshardd writes it.
+  QByteArray error_of(const QStringList& arguments) const {
+    if (!arguments.contains("--json")) return "neuroshardd: error: " + problem + '\n';
+    return R"({"error":{"code":"denied","message":")" + problem + R"(","context":""}})" + '\n';
+  }
 };
 
 }  // namespace
@@ -55,6 +62,7 @@ class TestSetup : public QObject {
   void wrong_words_are_told();
   void a_folder_that_cannot_be_used_stops_here();
   void a_failure_of_neuroshardd_is_shown_in_its_words();
+  void a_failure_in_plain_words_is_shown_without_their_beginning();
   void run_again_keeps_what_is_there();
   void the_first_start_offers_the_sample_text();
   void own_text_goes_before_the_sample();
@@ -198,6 +206,15 @@ void TestSetup::a_failure_of_neuroshardd_is_shown_in_its_words() {
   services_.fail.clear();
   next();
   QVERIFY(get<QLabel>("setupWord1")->isVisible());
+}
+
+// The limits are set without --json.
+void TestSetup::a_failure_in_plain_words_is_shown_without_their_beginning() {
+  services_.folder.wallet_id = "26870dc7719c62a5";
+  services_.fail << "settings";
+  start();
+  for (int page = 0; page < 4; ++page) next();
+  QCOMPARE(problem(), QString("no permission"));
 }
 
 void TestSetup::run_again_keeps_what_is_there() {
