@@ -83,6 +83,16 @@ void FolderPage::show_info(const FolderInfo& info) {
   Q_EMIT complete_changed();
 }
 
+// A wallet that was made in another folder is not this one's.
+void FolderPage::leave(std::function<void(bool)> done) {
+  if (draft_.made_in != draft_.folder) {
+    draft_.made_wallet.clear();
+    draft_.made_in.clear();
+    wipe(&draft_.words);
+  }
+  done(true);
+}
+
 bool FolderPage::complete() const {
   return known_ && draft_.folder_info.usable;
 }

@@ -95,6 +95,7 @@ void IdentityPage::create(std::function<void(bool)> done) {
                   draft_.words = words_in(outcome.err);
                   outcome.err.fill('\0');
                   draft_.made_wallet = wallet_id_in(outcome.out);
+                  draft_.made_in = draft_.folder;
                   if (draft_.words.isEmpty()) {
                     show_problem(
                         tr("The wallet was created, but its words could not be read. To see them, run "
@@ -124,6 +125,7 @@ void IdentityPage::restore(std::function<void(bool)> done) {
       return done(false);
     }
     draft_.made_wallet = wallet_id_in(outcome.out);
+    draft_.made_in = draft_.folder;
     wipe(&draft_.words);
     secret_->clear();
     keep_->setChecked(true);

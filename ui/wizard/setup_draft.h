@@ -18,6 +18,7 @@ struct SetupDraft {
   FolderInfo folder_info;
   QStringList words;    // of a wallet that was made just now, until they are confirmed; wiped then
   QString made_wallet;  // its id
+  QString made_in;      // the folder of that wallet
   LimitsPreset limits = LimitsPreset::Balanced;
   QString text_folder;
   QString invitation;  // a link to a network, to be looked at and confirmed afterwards; empty = none

@@ -35,6 +35,7 @@ class FolderPage final : public SetupPage {
   QString intro() const override;
   bool complete() const override;
   void entered() override;
+  void leave(std::function<void(bool)> done) override;
 
  private:
   void look();

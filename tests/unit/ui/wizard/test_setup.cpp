@@ -60,6 +60,7 @@ class TestSetup : public QObject {
   void from_nothing_to_the_start();
   void a_wallet_is_restored_without_its_secret_in_arguments();
   void wrong_words_are_told();
+  void another_folder_gets_a_wallet_of_its_own();
   void a_folder_that_cannot_be_used_stops_here();
   void a_failure_of_neuroshardd_is_shown_in_its_words();
   void a_failure_in_plain_words_is_shown_without_their_beginning();
@@ -75,6 +76,7 @@ class TestSetup : public QObject {
     return dialog_->findChild<Widget*>(name);
   }
   void next() { QTest::mouseClick(get<QPushButton>("setupNext"), Qt::LeftButton); }
+  void back() { QTest::mouseClick(get<QPushButton>("setupBack"), Qt::LeftButton); }
   void start(SetupDraft draft = {}) {
     dialog_ = std::make_unique<SetupDialog>(services_, draft);
     dialog_->show();
@@ -180,6 +182,23 @@ void TestSetup::wrong_words_are_told() {
   get<QPlainTextEdit>("setupSecret")->setPlainText(twelve);
   next();
   QCOMPARE(problem(), QString("word 3 is not in the list"));
+}
+
+void TestSetup::another_folder_gets_a_wallet_of_its_own() {
+  start();
+  for (int page = 0; page < 3; ++page) next();
+  QVERIFY(get<QLabel>("setupWord1")->isVisible());
+  back();
+  QVERIFY(get<QRadioButton>("setupKeep")->isChecked());  // in the same folder the wallet is there
+  back();
+  get<QLineEdit>("setupFolder")->setText("/another");
+  next();
+  QVERIFY(get<QRadioButton>("setupCreate")->isVisible() && get<QRadioButton>("setupCreate")->isChecked());
+  QVERIFY(!get<QRadioButton>("setupKeep")->isVisible());
+  QVERIFY(dialog_->draft().words.isEmpty());
+  next();
+  QCOMPARE(services_.calls.last(), (QStringList{"wallet", "create", "--data-dir", "/another", "--json"}));
+  QVERIFY(get<QLabel>("setupWord1")->isVisible());
 }
 
 void TestSetup::a_folder_that_cannot_be_used_stops_here() {
