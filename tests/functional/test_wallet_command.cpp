@@ -27,6 +27,7 @@ class TestWalletCommand : public QObject {
   void wrong_words_restore_nothing();
   void replaced_wallet_is_kept();
   void nothing_there_is_66();
+  void run_with_an_existing_wallet_creates_none();
   void directory_of_the_environment_is_used();
   void wrong_usage_is_64();
   void held_directory_is_75();
@@ -254,6 +255,20 @@ void TestWalletCommand::nothing_there_is_66() {
   QVERIFY(!QFileInfo::exists(directory));  // reading makes nothing
   QCOMPARE(wallet({"protect", "--protection", "none"}, directory).exit_code, 66);
   QCOMPARE(wallet({"restore", "--from", path("no-such-backup")}, directory).exit_code, 66);
+}
+
+void TestWalletCommand::run_with_an_existing_wallet_creates_none() {
+  const QString directory = path("unpaid");
+  const ProcessResult refused = run_node({"run", "--existing-wallet", "--data-dir", directory});
+  QCOMPARE(refused.exit_code, 66);
+  QVERIFY2(refused.err.contains("no wallet found in " + directory.toUtf8()), refused.text().constData());
+  QVERIFY(refused.err.contains("wallet create") && refused.err.contains("wallet restore"));
+  QVERIFY(!QFileInfo::exists(directory));
+  QVERIFY(make_fixed(directory));
+  NodeProcess running({"run", "--existing-wallet", "--data-dir", directory, "--json"});
+  const auto ready = running.next_line();
+  QVERIFY2(ready.has_value(), running.errors_so_far().constData());
+  QCOMPARE(json_lines(*ready).value(0)["wallet_id"].toString(), QString(fixed_id));
 }
 
 // Without --data-dir, as the guide has it: the directory of the variable, else of the home folder.

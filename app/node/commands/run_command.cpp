@@ -6,6 +6,7 @@
 
 #include "app/node/commands/invite_command.h"
 #include "app/node/commands/open_directory.h"
+#include "app/node/commands/wallet/wallet_file.h"
 #include "app/node/commands/wallet/wallet_secrets.h"
 #include "app/node/output/snapshot_text.h"
 #include "app/node/output/training_view.h"
@@ -23,6 +24,7 @@ namespace {
 struct RunFlags {
   node::TrainingPlan plan;
   bool safe = false;
+  bool existing_wallet = false;
   std::string sensor_root = "/";
   std::shared_ptr<SettingFlags> settings = std::make_shared<SettingFlags>();
   runtime::JoinOptions join;
@@ -75,8 +77,16 @@ void show_state(const node::StateChanged& changed, const node::Snapshot& view, C
   context.output.json_line(line);
 }
 
+// A new wallet's words go to standard error. A program that starts this one may show them to nobody.
+Expected<void> check_wallet(const CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
+  if (context.files.exists(directory + "/wallet.keystore")) return {};
+  return no_wallet(directory);
+}
+
 // Keeps an invitation for the next starts: its peers, and its anchors of the chain.
 Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& context) {
+  if (flags.existing_wallet) NS_RETURN_IF_ERROR(check_wallet(context));
   config::InviteLink invited;
   if (!flags.invitation.empty()) {
     NS_ASSIGN_OR_RETURN(invited, follow_invitation(flags.invitation, flags.yes, context));
@@ -180,6 +190,8 @@ void add_run_command(CLI::App& root, CommandContext& context) {
   command.add_flag(
       "--safe", flags->safe,
       "safe mode: no training and no compute module; wallet, checkpoints, settings and logs work");
+  command.add_flag("--existing-wallet", flags->existing_wallet,
+                   "do not start without a wallet in the data directory, and create none");
   command
       .add_option("--sensor-root", flags->sensor_root,
                   "read battery, temperature and programs below this folder, to test rules (default /)")

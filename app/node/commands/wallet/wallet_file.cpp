@@ -13,20 +13,21 @@ using crypto::Protection;
 using crypto::Secret;
 using crypto::WalletSecret;
 
+Error no_wallet(const std::string& directory) {
+  return make_error(
+      ErrorCode::NotFound,
+      fmt::format("no wallet found in {}: create one with \"neuroshardd wallet create\", or restore one with "
+                  "\"neuroshardd wallet restore\"",
+                  directory));
+}
+
 Expected<platform::DirectoryLock> WalletFile::lock_directory() const {
   NS_RETURN_IF_ERROR(context_.files.create_directories(context_.data_dir));
   return platform::DirectoryLock::acquire(context_.data_dir, context_.clock);
 }
 
 Expected<Keystore> WalletFile::load() const {
-  if (!exists()) {
-    return make_error(
-        ErrorCode::NotFound,
-        fmt::format(
-            "no wallet found in {}: create one with \"neuroshardd wallet create\", or restore one with "
-            "\"neuroshardd wallet restore\"",
-            context_.data_dir));
-  }
+  if (!exists()) return no_wallet(context_.data_dir);
   auto bytes = storage::read_file(context_.files, path(), crypto::max_keystore_bytes);
   if (!bytes.ok()) return std::move(bytes).error();
   auto keystore = Keystore::decode(*bytes);

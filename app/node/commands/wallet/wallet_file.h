@@ -17,6 +17,9 @@ struct LockFlags {
   std::string passphrase_file;
 };
 
+// NotFound: this data directory has no wallet. Says how to make one.
+Error no_wallet(const std::string& directory);
+
 class WalletFile {
  public:
   // References must outlive the object.
@@ -27,7 +30,7 @@ class WalletFile {
   bool exists() const { return context_.files.exists(path()); }
   // Creates the data directory when it is missing and holds its lock as long as the result lives.
   Expected<platform::DirectoryLock> lock_directory() const;
-  // NotFound says how to make one.
+  // NotFound: no_wallet().
   Expected<crypto::Keystore> load() const;
 
   // Gets passphrase or keychain key as the keystore's protection asks.
