@@ -111,6 +111,17 @@ Expected<void> DataDirectory::open_or_create(const DataDirectoryOptions& options
   return {};
 }
 
+// A wallet and settings are no reason to stay alone.
+bool DataDirectory::is_only_set_up() const {
+  storage::FileEnv& files = services_.files;
+  if (profile_.consensus.name != "solo" || files.exists(path_ + "/chain")) return false;
+  for (const std::string& folder : {data_path(), checkpoints_path()}) {
+    const auto entries = files.list(folder);
+    if (!entries.ok() || !entries->empty()) return false;
+  }
+  return true;
+}
+
 Expected<void> DataDirectory::open_profile(const DataDirectoryOptions& options) {
   std::optional<NetworkProfile> wanted;
   if (!options.profile.empty()) {
@@ -133,6 +144,12 @@ Expected<void> DataDirectory::open_profile(const DataDirectoryOptions& options) 
   network_id_ = neuroshard::config::network_id(profile_.consensus);
   if (!wanted) return {};
   if (const Hash256 id = neuroshard::config::network_id(wanted->consensus); id != network_id_) {
+    if (options.joins && is_only_set_up()) {
+      profile_ = *wanted;
+      network_id_ = id;
+      return storage::write_file_atomic(services_.files, profile_path(),
+                                        as_bytes(format_network_profile(profile_)));
+    }
     return make_error(
         ErrorCode::InvalidArgument,
         fmt::format(

@@ -36,6 +36,9 @@ struct DataDirectoryOptions {
   std::string path;
   std::string
       profile;  // --profile: a built-in name or a file; empty = the directory's own, or "solo" for a new one
+  // With a profile: a directory that was only set up (in "solo", with no text and nothing trained) changes to that network,
+  // with its wallet and settings.
+  bool joins = false;
   // A command may have the directory for a moment; a process that is to stay waits so long for it.
   Duration lock_patience{};
   bool create = true;  // false: NotFound when there is no data directory (commands that only read)
@@ -101,6 +104,7 @@ class DataDirectory {
   explicit DataDirectory(DataDirectoryServices services);
   Expected<void> open_or_create(const DataDirectoryOptions& options);
   Expected<void> open_profile(const DataDirectoryOptions& options);
+  bool is_only_set_up() const;
   Expected<void> open_settings(const DataDirectoryOptions& options);
   Expected<void> open_identity(const DataDirectoryOptions& options);
   Expected<void> open_instance();

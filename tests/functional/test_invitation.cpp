@@ -18,6 +18,7 @@ class TestInvitation : public QObject {
   void its_qr_code_is_read_by_another_program();
   void nobody_joins_unasked();
   void a_new_node_joins_by_it_and_remembers();
+  void a_directory_that_was_only_set_up_joins_with_its_wallet();
   void a_running_node_names_itself();
   void what_can_not_be_invited_to_is_said();
 
@@ -135,6 +136,27 @@ void TestInvitation::a_new_node_joins_by_it_and_remembers() {
                 "--yes", "--data-dir", path("new")});
   QVERIFY(!other.ok());
   QVERIFY2(other.text().contains("belongs to the network 'village'"), other.text().constData());
+}
+
+// As the assistant leaves it: a wallet whose words were written down, and limits.
+void TestInvitation::a_directory_that_was_only_set_up_joins_with_its_wallet() {
+  const QString directory = path("set-up");
+  const ProcessResult wallet = run_node({"wallet", "create", "--data-dir", directory, "--json"});
+  QVERIFY2(wallet.ok(), wallet.text().constData());
+  const ProcessResult limits = run_node({"settings", "set", "cpu_threads", "1", "--data-dir", directory});
+  QVERIFY2(limits.ok(), limits.text().constData());
+  NodeProcess node({"run", "--json", "--existing-wallet", "--data-dir", directory, "--p2p-address",
+                    "127.0.0.1", "--p2p-port", "0", "--lan", "--join", invite({}), "--yes"});
+  const QJsonObject ready = wait_for_object(node, "ready");
+  QVERIFY2(!ready.isEmpty(), node.errors_so_far().constData());
+  QCOMPARE(ready["network"].toString(), QString("village"));
+  QCOMPARE(ready["wallet_id"].toString(), json_lines(wallet.out).value(0)["wallet_id"].toString());
+  QVERIFY2(!node.errors_so_far().contains("new wallet"), node.errors_so_far().constData());
+  node.terminate();
+  const ProcessResult stopped = node.finish();
+  QVERIFY2(!stopped.crashed && !stopped.timed_out, stopped.text().constData());
+  const ProcessResult kept = run_node({"settings", "get", "cpu_threads", "--data-dir", directory});
+  QCOMPARE(kept.out.trimmed(), QByteArray("1"));
 }
 
 // A node that was reached from outside stands in its own link: the tracker may stop.

@@ -107,7 +107,8 @@ Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode 
   NS_ASSIGN_OR_RETURN(options.path, data_directory_path(context));
   options.profile = context.profile;
   options.create = mode != OpenMode::Existing;
-  if (mode == OpenMode::Stay) options.lock_patience = moment;
+  options.joins = mode == OpenMode::Join;
+  if (mode == OpenMode::Stay || mode == OpenMode::Join) options.lock_patience = moment;
   options.setting_flags = flags.given;
   options.on_new_wallet = [&context](std::string_view words) {
     context.output.once(

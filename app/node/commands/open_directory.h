@@ -36,6 +36,7 @@ enum class OpenMode {
   Create,    // makes what is missing; the words of a new wallet go to standard error once
   Existing,  // NotFound when there is no data directory yet
   Stay,      // as Create, for a process that goes on: it waits while a command has the directory for a moment
+  Join,      // as Stay; a directory that was only set up changes to the network of the context's profile
 };
 // Busy names the pid of the process that has it and the remedy; main exits with 75.
 Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode mode,

@@ -91,7 +91,8 @@ Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& co
   if (!flags.invitation.empty()) {
     NS_ASSIGN_OR_RETURN(invited, follow_invitation(flags.invitation, flags.yes, context));
   }
-  NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_data_directory(context, OpenMode::Stay, *flags.settings));
+  const OpenMode mode = flags.invitation.empty() ? OpenMode::Stay : OpenMode::Join;
+  NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_data_directory(context, mode, *flags.settings));
   if (flags.invitation.empty()) return opened;
   const std::string& directory = opened.directory->path();
   NS_RETURN_IF_ERROR(runtime::keep_invitation(context.files, directory, invited));

@@ -22,6 +22,8 @@ class TestDataDirectory : public QObject {
   void only_one_owner();
   void leftovers_of_a_crash_are_removed();
   void other_network_is_refused_and_both_are_named();
+  void a_directory_that_was_only_set_up_joins_another_network();
+  void what_a_node_has_used_joins_no_other_network();
   void newer_addresses_are_taken_over();
   void newer_format_is_left_alone();
   void older_format_is_brought_forward_after_a_backup();
@@ -190,6 +192,39 @@ void TestDataDirectory::other_network_is_refused_and_both_are_named() {
   QCOMPARE(other.error().code, ErrorCode::InvalidArgument);
   QVERIFY(other.error().message.find("'solo'") != std::string::npos);
   QVERIFY(other.error().message.find("'devnet'") != std::string::npos);
+}
+
+void TestDataDirectory::a_directory_that_was_only_set_up_joins_another_network() {
+  std::string wallet;
+  {
+    const auto set_up = open();
+    QVERIFY(set_up.ok());
+    wallet = (*set_up)->wallet_id();
+    QVERIFY((*set_up)->set_setting(Setting::CpuThreads, {2, {}}).ok());
+  }
+  options_.joins = true;
+  QVERIFY(open("devnet").ok());
+  options_.joins = false;
+  {
+    const auto joined = open();
+    QVERIFY(joined.ok());
+    QCOMPARE((*joined)->profile().consensus.name, std::string("devnet"));
+    QCOMPARE((*joined)->wallet_id(), wallet);
+    QCOMPARE((*joined)->settings().number(Setting::CpuThreads), std::uint64_t{2});
+  }
+  QCOMPARE(words_.size(), std::size_t{1});
+  options_.joins = true;  // once: a network has it now
+  QCOMPARE(open("testnet").error().code, ErrorCode::InvalidArgument);
+}
+
+void TestDataDirectory::what_a_node_has_used_joins_no_other_network() {
+  options_.joins = true;
+  for (const char* file : {"data/shard", "checkpoints/model"}) {
+    QVERIFY(open("solo").ok());
+    write(file, "of this network");
+    QCOMPARE(open("devnet").error().code, ErrorCode::InvalidArgument);
+    QVERIFY(files_.remove_file(options_.path + "/" + file).ok());
+  }
 }
 
 void TestDataDirectory::newer_addresses_are_taken_over() {
