@@ -30,6 +30,17 @@ QString find_sample_text(const QString& program) {
   return QFileInfo(folder).isDir() ? folder : QString();
 }
 
+// As neuroshardd decides whether a node of the folder may still join a network.
+bool is_in_use(const QDir& folder) {
+  constexpr qint64 longest_profile = 256 * 1024;
+  QFile profile(folder.filePath("profile.json"));
+  if (!profile.exists()) return false;
+  if (!profile.open(QIODevice::ReadOnly)) return true;
+  const QJsonObject written = QJsonDocument::fromJson(profile.read(longest_profile)).object();
+  return written["consensus"].toObject()["name"].toString() != "solo" || folder.exists("chain") ||
+         !QDir(folder.filePath("data")).isEmpty() || !QDir(folder.filePath("checkpoints")).isEmpty();
+}
+
 }  // namespace
 
 ui::FolderInfo look_at_folder(const QString& folder) {
@@ -56,6 +67,7 @@ ui::FolderInfo look_at_folder(const QString& folder) {
   info.usable = true;
   const QDir dir(folder);
   info.has_data = dir.exists("FORMAT");
+  info.in_use = is_in_use(dir);
   const bool has_wallet = dir.exists("wallet.keystore");
   info.has_other_files = !info.has_data && !has_wallet && there.exists() && !dir.isEmpty();
   return info;

@@ -61,9 +61,15 @@ IdentityPage::IdentityPage(SetupDraft& draft, SetupServices& services) : SetupPa
 }
 
 QString IdentityPage::intro() const {
-  return tr(
+  const QString about = tr(
       "A wallet is the key that owns what this computer earns. Anyone who has its 12 words controls it, and "
       "nobody can restore it without them.");
+  if (!draft_.joining) return about;
+  return tr("The network gets a data folder of its own, %1. To use the wallet that you have, restore it "
+            "there "
+            "from its words.")
+             .arg(draft_.folder) +
+         ' ' + about;
 }
 
 void IdentityPage::entered() {

@@ -57,6 +57,10 @@ QString LimitsPage::intro() const {
   return tr("NeuroShard yields to your own work. How much may it use otherwise?");
 }
 
+QString LimitsPage::next_text() const {
+  return draft_.joining ? tr("Join") : SetupPage::next_text();
+}
+
 void LimitsPage::entered() {
   const MachineInfo machine = services_.machine();
   const auto describe = [&machine](const QString& name, LimitsPreset preset) {

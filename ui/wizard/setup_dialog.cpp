@@ -70,7 +70,7 @@ SetupDialog::SetupDialog(SetupServices& services, SetupDraft draft, QWidget* par
   connect(cancel_, &QPushButton::clicked, this, &SetupDialog::reject);
   connect(back_, &QPushButton::clicked, this, &SetupDialog::back);
   connect(next_, &QPushButton::clicked, this, &SetupDialog::next);
-  show_page(0);
+  show_page(needed_page(-1, 1));
 }
 
 SetupDialog::~SetupDialog() {
@@ -82,7 +82,8 @@ void SetupDialog::show_page(int index) {
   SetupPage* page = pages_[static_cast<std::size_t>(index)];
   int number = 0, count = 0;
   for (int i = 0; i < static_cast<int>(pages_.size()); ++i) {
-    if (!pages_[static_cast<std::size_t>(i)]->opens_step()) continue;
+    const SetupPage* one = pages_[static_cast<std::size_t>(i)];
+    if (!one->opens_step() || !one->needed()) continue;
     ++count;
     if (i <= index) ++number;
   }
@@ -97,7 +98,7 @@ void SetupDialog::update_buttons() {
   const int index = stack_->currentIndex();
   if (index < 0) return;
   const SetupPage* page = pages_[static_cast<std::size_t>(index)];
-  back_->setEnabled(!busy_ && index > 0);
+  back_->setEnabled(!busy_ && needed_page(index, -1) >= 0);
   next_->setText(page->next_text());
   next_->setEnabled(!busy_ && page->complete());
   cancel_->setEnabled(!busy_);
@@ -112,17 +113,29 @@ void SetupDialog::next() {
   page->leave([this, index](bool ok) {
     busy_ = false;
     if (!ok) return update_buttons();
-    for (int i = index + 1; i < static_cast<int>(pages_.size()); ++i) {
-      if (pages_[static_cast<std::size_t>(i)]->needed()) return show_page(i);
-    }
+    const int further = needed_page(index, 1);
+    if (further >= 0) return show_page(further);
     accept();
   });
 }
 
 void SetupDialog::back() {
-  for (int i = stack_->currentIndex() - 1; i >= 0; --i) {
-    if (pages_[static_cast<std::size_t>(i)]->needed()) return show_page(i);
+  const int earlier = needed_page(stack_->currentIndex(), -1);
+  if (earlier >= 0) show_page(earlier);
+}
+
+// The next page that is asked for, behind this one in the direction of `step`; -1: none.
+int SetupDialog::needed_page(int index, int step) const {
+  for (int i = index + step; i >= 0 && i < static_cast<int>(pages_.size()); i += step) {
+    if (pages_[static_cast<std::size_t>(i)]->needed()) return i;
   }
+  return -1;
+}
+
+void SetupDialog::propose(const QString& invitation) {
+  draft_.invitation = invitation;
+  const int last = static_cast<int>(pages_.size()) - 1;  // the page that asks for it
+  if (stack_->currentIndex() == last) pages_.back()->entered();
 }
 
 void SetupDialog::reject() {

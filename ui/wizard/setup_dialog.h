@@ -22,6 +22,8 @@ class SetupDialog final : public QDialog {
 
   // The choices, once accepted.
   const SetupDraft& draft() const { return draft_; }
+  // Proposes it on the page that asks what to train on.
+  void propose(const QString& invitation);
 
  Q_SIGNALS:
   void theme_chosen(neuroshard::ui::ThemeChoice choice);
@@ -31,6 +33,7 @@ class SetupDialog final : public QDialog {
 
  private:
   void show_page(int index);
+  int needed_page(int index, int step) const;
   void next();
   void back();
   void update_buttons();

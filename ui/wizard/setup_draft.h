@@ -24,6 +24,8 @@ struct SetupDraft {
   QString invitation;  // a link to a network, to be looked at and confirmed afterwards; empty = none
   bool autostart = false;
   bool again = false;  // the assistant was opened again: what is there is kept unless changed
+  // The node joins a network in `folder`: only the wallet and the limits are asked for.
+  bool joining = false;
 };
 
 // Overwrites what is in memory.

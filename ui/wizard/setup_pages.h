@@ -21,6 +21,7 @@ class LookPage final : public SetupPage {
   LookPage(SetupDraft& draft, SetupServices& services);
   QString title() const override { return tr("Welcome"); }
   QString intro() const override;
+  bool needed() const override { return !draft_.joining; }
 
  Q_SIGNALS:
   void theme_chosen(neuroshard::ui::ThemeChoice choice);  // tried out at once
@@ -33,6 +34,7 @@ class FolderPage final : public SetupPage {
   FolderPage(SetupDraft& draft, SetupServices& services);
   QString title() const override { return tr("Where the data is kept"); }
   QString intro() const override;
+  bool needed() const override { return !draft_.joining; }
   bool complete() const override;
   void entered() override;
   void leave(std::function<void(bool)> done) override;
@@ -108,6 +110,7 @@ class LimitsPage final : public SetupPage {
   LimitsPage(SetupDraft& draft, SetupServices& services);
   QString title() const override { return tr("Limits for this computer"); }
   QString intro() const override;
+  QString next_text() const override;
   void entered() override;
   void leave(std::function<void(bool)> done) override;
 
@@ -123,6 +126,7 @@ class StartPage final : public SetupPage {
   StartPage(SetupDraft& draft, SetupServices& services);
   QString title() const override { return tr("What to train on"); }
   QString intro() const override;
+  bool needed() const override { return !draft_.joining; }
   QString next_text() const override { return tr("Start"); }
   bool complete() const override;
   void entered() override;

@@ -19,6 +19,7 @@ struct FolderInfo {
   bool has_data = false;         // NeuroShard's data is in it
   bool has_other_files = false;  // files of something else
   QString wallet_id;             // of the wallet in it; empty = none
+  bool in_use = false;           // its node has text, checkpoints or a network, and joins no other one
 };
 
 struct MachineInfo {

@@ -82,6 +82,12 @@ void StartPage::entered() {
   const QString sample = services_.sample_text();
   const bool was_sample = !sample.isEmpty() && draft_.text_folder == sample;
   if (text_->text().isEmpty() && !was_sample) text_->setText(draft_.text_folder);
+  // Of a link that was followed while the assistant was open.
+  if (!draft_.invitation.isEmpty()) {
+    invitation_->setText(draft_.invitation);
+    join_->setChecked(true);
+    draft_.invitation.clear();
+  }
   // Somebody who tries the program for the first time has nothing to look for.
   const bool is_first = !draft_.again && !draft_.folder_info.has_data && !sample.isEmpty();
   if (text_->text().isEmpty() && solo_->isChecked() && (was_sample || is_first)) sample_->setChecked(true);

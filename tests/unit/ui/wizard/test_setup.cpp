@@ -68,6 +68,8 @@ class TestSetup : public QObject {
   void the_first_start_offers_the_sample_text();
   void own_text_goes_before_the_sample();
   void data_that_is_there_is_not_mixed_with_the_sample();
+  void before_it_joins_only_wallet_and_limits_are_asked_for();
+  void an_invitation_can_be_proposed();
   void presets_fit_the_machine();
 
  private:
@@ -291,6 +293,40 @@ void TestSetup::data_that_is_there_is_not_mixed_with_the_sample() {
   QVERIFY(!get<QRadioButton>("setupSample")->isChecked());
   next();
   QVERIFY(dialog_->draft().text_folder.isEmpty());
+}
+
+void TestSetup::before_it_joins_only_wallet_and_limits_are_asked_for() {
+  SetupDraft draft;
+  draft.folder = "/data-village";
+  draft.folder_info = services_.folder;
+  draft.joining = true;
+  start(draft);
+  QCOMPARE(get<QLabel>("setupStep")->text(), QString("Step 1 of 2"));
+  QVERIFY(get<QRadioButton>("setupCreate")->isVisible());
+  QVERIFY(!get<QPushButton>("setupBack")->isEnabled());
+  next();
+  QCOMPARE(services_.calls.last(),
+           (QStringList{"wallet", "create", "--data-dir", "/data-village", "--json"}));
+  QVERIFY(get<QLabel>("setupWord1")->isVisible());
+  next();
+  const QStringList words = QString(twelve).split(' ');
+  for (const char* name : {"setupAnswer1", "setupAnswer2"})
+    get<QLineEdit>(name)->setText(words[get<QLineEdit>(name)->property("word").toInt()]);
+  next();
+  QCOMPARE(get<QLabel>("setupStep")->text(), QString("Step 2 of 2"));
+  QCOMPARE(get<QPushButton>("setupNext")->text(), QString("Join"));
+  next();
+  QCOMPARE(dialog_->result(), static_cast<int>(QDialog::Accepted));
+  QCOMPARE(services_.calls.last().mid(4), (QStringList{"--data-dir", "/data-village"}));
+}
+
+void TestSetup::an_invitation_can_be_proposed() {
+  go_to_the_text();
+  dialog_->propose("neuroshard:join?to=AX-_9");
+  QVERIFY(get<QRadioButton>("setupJoin")->isChecked());
+  QCOMPARE(get<QLineEdit>("setupInvitation")->text(), QString("neuroshard:join?to=AX-_9"));
+  next();
+  QCOMPARE(dialog_->draft().invitation, QString("neuroshard:join?to=AX-_9"));
 }
 
 void TestSetup::presets_fit_the_machine() {
