@@ -186,7 +186,7 @@ void Application::start() {
   if (arguments_.setup) {
     open_setup();
   } else {
-    data_->look();
+    data_->start();
   }
   // A link asks a question, which needs the window.
   if (!arguments_.link.isEmpty())
@@ -304,6 +304,11 @@ void Application::on_event(const node::Event& event) {
     notifier_->add(std::move(*notice));
 }
 
+bool Application::is_set_up() const {
+  return (!data_->is_named() && !data_->folder().isEmpty()) ||
+         supervisor_->status().phase != CorePhase::Closed;
+}
+
 void Application::open_setup() {
   if (setup_) {
     setup_->raise();
@@ -312,11 +317,10 @@ void Application::open_setup() {
   ui::SetupDraft draft;
   draft.theme = preferences_->theme();
   draft.language = preferences_->language();
-  draft.folder = config_.data_directory();
-  if (draft.folder.isEmpty()) draft.folder = data_->default_folder();
-  draft.text_folder = config_.text_folder();
+  draft.folder = data_->folder().isEmpty() ? data_->default_folder() : data_->folder();
+  if (!data_->is_named()) draft.text_folder = config_.text_folder();
   draft.autostart = autostart_.enabled();
-  draft.again = !config_.data_directory().isEmpty();
+  draft.again = !data_->is_named() && !data_->folder().isEmpty();
   setup_ = new ui::SetupDialog(*setup_services_, draft, window_.get());
   setup_->setAttribute(Qt::WA_DeleteOnClose);
   setup_->setWindowModality(Qt::WindowModal);
@@ -324,7 +328,7 @@ void Application::open_setup() {
   connect(setup_, &QDialog::accepted, this, &Application::after_setup);
   connect(setup_, &QDialog::rejected, this, [this] {
     theme_->choose(preferences_->theme());
-    if (!config_.data_directory().isEmpty() || supervisor_->status().phase != CorePhase::Closed) return;
+    if (is_set_up()) return;
     ui::BannerContent content;
     content.title = tr("NeuroShard is not set up yet");
     content.text = tr("Answer five short questions to begin. Nothing runs until then.");
@@ -345,14 +349,11 @@ void Application::after_setup() {
   if (!draft.invitation.isEmpty())  // asks, after the assistant is closed
     QMetaObject::invokeMethod(
         this, [this, link = draft.invitation] { handle_link(link); }, Qt::QueuedConnection);
-  const bool same =
-      draft.folder == config_.data_directory() && supervisor_->status().phase == CorePhase::Running;
-  const bool new_text = draft.text_folder != config_.text_folder() && !draft.text_folder.isEmpty();
-  config_.set_text_folder(draft.text_folder);
-  if (!same) {
-    if (draft.folder != config_.data_directory()) config_.set_data_directory(draft.folder, {});
-    return supervisor_->move_to(data_->launch_of(draft.folder));
-  }
+  const bool same = draft.folder == data_->folder() && supervisor_->status().phase == CorePhase::Running;
+  const QString earlier_text = data_->is_named() ? QString() : config_.text_folder();
+  const bool new_text = draft.text_folder != earlier_text && !draft.text_folder.isEmpty();
+  data_->remember_choice(draft.folder, draft.text_folder);
+  if (!same) return supervisor_->move_to(data_->launch_of(draft.folder, draft.text_folder));
   if (!new_text) return;
   node::TrainingPlan plan;
   plan.text_path = draft.text_folder.toStdString();

@@ -93,6 +93,7 @@ class Application final : public QObject {
   void show_elsewhere();
   void on_attached(const std::shared_ptr<node::Node>& node);
   void on_event(const node::Event& event);
+  bool is_set_up() const;
   void after_setup();
   void leave_core_behind();
   void leave();

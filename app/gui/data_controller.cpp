@@ -3,6 +3,7 @@
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <utility>
 
 #include "ui/widgets/banner.h"
 
@@ -11,9 +12,13 @@ namespace neuroshard::gui {
 DataController::DataController(Parts parts, DataPlaces places) : parts_(parts), places_(std::move(places)) {}
 
 DataChoice DataController::choice() const {
-  if (!places_.argument.isEmpty())
-    return {{}, {}, QDir::cleanPath(QDir().absoluteFilePath(places_.argument))};
+  if (is_named()) return {{}, {}, QDir::cleanPath(QDir().absoluteFilePath(places_.argument))};
   return {parts_.config.data_directory(), parts_.config.instance(), places_.default_data};
+}
+
+void DataController::start() {
+  starting_ = true;
+  look();
 }
 
 void DataController::look() {
@@ -29,8 +34,11 @@ void DataController::look() {
 
 void DataController::on_found(const DataLocation& location) {
   if (ended_ || parts_.supervisor.status().remote) return;
+  const bool starting = std::exchange(starting_, false);
   switch (location.state) {
-    case DataState::FirstRun: Q_EMIT first_run(); return;
+    case DataState::FirstRun:
+      if (starting) Q_EMIT first_run();
+      return;
     case DataState::Missing: return show_missing(location);
     case DataState::Ready: break;
   }
@@ -42,10 +50,14 @@ void DataController::on_found(const DataLocation& location) {
 }
 
 LaunchRequest DataController::launch_of(const QString& path) const {
+  return launch_of(path, parts_.config.text_folder());
+}
+
+LaunchRequest DataController::launch_of(const QString& path, const QString& text_folder) const {
   LaunchRequest request;
   request.data_directory = path;
   // A folder that is gone is left out: the core has read it before.
-  QString text = parts_.config.text_folder();
+  QString text = text_folder;
   if (!places_.text_argument.isEmpty()) text = QDir().absoluteFilePath(places_.text_argument);
   if (!text.isEmpty() && QFileInfo(text).isReadable()) request.text_folder = text;
   return request;
@@ -74,7 +86,8 @@ void DataController::forget_missing() {
 
 void DataController::check() {
   if (ended_ || parts_.supervisor.status().remote) return;
-  if (parts_.config.data_directory().isEmpty()) return;  // nothing was chosen: nothing can be missing
+  // Nothing was chosen for all starts: nothing can be missing.
+  if (is_named() || parts_.config.data_directory().isEmpty()) return;
   look();
 }
 
@@ -113,8 +126,14 @@ void DataController::use(const QString& folder, const DataLocation& location) {
   parts_.supervisor.move_to(launch_of(location.path));
 }
 
+void DataController::remember_choice(const QString& folder, const QString& text_folder) {
+  if (is_named()) return;
+  if (folder != parts_.config.data_directory()) parts_.config.set_data_directory(folder, {});
+  parts_.config.set_text_folder(text_folder);
+}
+
 void DataController::remember(const node::Snapshot& snapshot) {
-  if (!places_.argument.isEmpty() || parts_.supervisor.status().remote) return;
+  if (is_named() || parts_.supervisor.status().remote) return;
   const QString instance = QString::fromStdString(snapshot.identity.instance_id);
   const QString path = QString::fromStdString(snapshot.program.data_directory);
   if (instance.isEmpty() || path.isEmpty()) return;

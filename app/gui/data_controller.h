@@ -38,6 +38,8 @@ class DataController final : public QObject {
   // The banner about the data.
   static constexpr const char* banner = "data";
 
+  // The app starts: look(), and first_run() if no data was ever there.
+  void start();
   // Looks for the data and, when it is there, starts or finds its core.
   void look();
   // For a timer: while a core runs, its disk may go; while the disk is missing, it may come back.
@@ -47,13 +49,21 @@ class DataController final : public QObject {
   void gate(const std::function<void(bool)>& allowed);
   // Keeps the identity of the running core's directory, which tells its disk from another one.
   void remember(const node::Snapshot& snapshot);
+  // Keeps the folder and its text for the next starts of the app, unless the command line names this one's
+  // folder.
+  void remember_choice(const QString& folder, const QString& text_folder);
   // The user has set up anew: nothing is missing any more.
   void forget_missing();
   void end();  // the app quits: no core is started from now on
 
   bool missing() const { return missing_; }
+  // The command line names the folder: this start of the app remembers none.
+  bool is_named() const { return !places_.argument.isEmpty(); }
+  // Of the command line, else as it was chosen; empty = it never was.
+  QString folder() const { return is_named() ? choice().fallback : parts_.config.data_directory(); }
   QString default_folder() const { return choice().fallback; }
   LaunchRequest launch_of(const QString& path) const;
+  LaunchRequest launch_of(const QString& path, const QString& text_folder) const;
 
  Q_SIGNALS:
   void first_run();
@@ -68,7 +78,7 @@ class DataController final : public QObject {
 
   const Parts parts_;
   const DataPlaces places_;
-  bool missing_ = false, looking_ = false, ended_ = false;
+  bool missing_ = false, looking_ = false, starting_ = false, ended_ = false;
 };
 
 }  // namespace neuroshard::gui

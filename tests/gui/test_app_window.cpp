@@ -1,6 +1,7 @@
 // The window on the desktop, with the real core behind it: it comes back as it was left, and where no tray
 // is, it is never lost.
 #include "tests/gui/support/app_test.h"
+#include "tests/gui/support/assistant.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;        // NOLINT
@@ -14,6 +15,7 @@ class TestAppWindow : public AppTest {
   void cleanup() { end(); }
   void it_comes_back_as_it_was_left();
   void without_a_tray_it_is_never_lost();
+  void a_new_folder_of_the_command_line_is_asked_about_once_and_not_remembered();
 
  private:
   QString answer(const std::function<void()>& act, const QString& name, const QString& button) {
@@ -57,6 +59,34 @@ void TestAppWindow::without_a_tray_it_is_never_lost() {
   QSignalSpy finished(&fixture_->app(), &gui::Application::finished);
   QVERIFY(!answer(close, "closeQuestion", "Quit").isEmpty());
   NS_WAIT_FOR(patience_, !finished.isEmpty());
+}
+
+void TestAppWindow::a_new_folder_of_the_command_line_is_asked_about_once_and_not_remembered() {
+  gui::Arguments arguments;
+  arguments.data_directory = fixture_->path("named");
+  fixture_->start(arguments);  // another folder was set up before
+  Assistant assistant(fixture_->app().window(), patience_);
+  QVERIFY(assistant.shows<QPushButton>("setupNext") && assistant.next());
+  QVERIFY(assistant.shows<QLineEdit>("setupFolder"));
+  QCOMPARE(assistant.get<QLineEdit>("setupFolder")->text(), arguments.data_directory);
+  assistant.dialog()->close();
+  QVERIFY(assistant.closes());
+  QVERIFY2(fixture_->banners().contains("not set up yet"), qPrintable(fixture_->banners()));
+  // For longer than the app waits between two looks for its data.
+  const auto period = std::chrono::milliseconds(gui::Application::data_period);
+  QVERIFY(!QTest::qWaitFor([&] { return assistant.dialog() != nullptr; },
+                           static_cast<int>(period.count()) + 500));
+  QVERIFY(fixture_->phase() == gui::CorePhase::Closed && !QFileInfo::exists(arguments.data_directory));
+
+  QVERIFY(fixture_->press_banner("Set up"));
+  QVERIFY(assistant.shows<QPushButton>("setupNext") && assistant.next());
+  QVERIFY(assistant.shows<QLineEdit>("setupFolder") && assistant.next());
+  QVERIFY(assistant.make_wallet() && assistant.next());
+  QVERIFY(assistant.shows<QLineEdit>("setupText"));
+  assistant.get<QRadioButton>("setupSolo")->setChecked(true);  // without text nothing is trained
+  QVERIFY(assistant.next() && assistant.closes() && runs());
+  QCOMPARE(fixture_->snapshot()->identity.wallet_id, assistant.wallet_id());
+  QCOMPARE(gui::UserConfig(fixture_->places().config_file).data_directory(), fixture_->data());
 }
 
 NS_UI_TEST(TestAppWindow)
