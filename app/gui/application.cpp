@@ -66,8 +66,7 @@ Application::Application(QApplication& application, ApplicationPlaces places, Ar
       DataController::Parts{background_, config_, *supervisor_, *window_, *notifier_},
       DataPlaces{places_.default_data, arguments_.data_directory, arguments_.text});
   links_ = std::make_unique<LinkController>(
-      LinkController::Parts{background_, config_, *supervisor_, *setup_services_, *window_},
-      places_.default_data);
+      LinkController::Parts{*data_, *supervisor_, *setup_services_, *window_}, places_.default_data);
   releases_ = std::make_unique<ReleaseController>(
       ReleaseController::Parts{config_, *preferences_, release_view_, *window_, clock_},
       ReleasePlace{places_.releases_url, places_.releases_key, places_.version, places_.app_program},
@@ -121,6 +120,9 @@ void Application::connect_parts() {
   connect(data_.get(), &DataController::missing_changed, this, &Application::on_core_status);
   connect(data_.get(), &DataController::failed, this, &Application::show_error);
   connect(links_.get(), &LinkController::failed, this, &Application::show_error);
+  connect(links_.get(), &LinkController::setup_wanted, this, &Application::set_up_to_join);
+  connect(links_.get(), &LinkController::not_joined, this,
+          [this](const JoinPlace& place) { run_in(place.folder, place.text_folder); });
   connect(preferences_.get(), &ui::Preferences::changed, this, [this] {
     theme_->choose(preferences_->theme());
     apply_autostart();
@@ -309,6 +311,12 @@ bool Application::is_set_up() const {
          supervisor_->status().phase != CorePhase::Closed;
 }
 
+void Application::make_setup(const ui::SetupDraft& draft) {
+  setup_ = new ui::SetupDialog(*setup_services_, draft, window_.get());
+  setup_->setAttribute(Qt::WA_DeleteOnClose);
+  setup_->setWindowModality(Qt::WindowModal);
+}
+
 void Application::open_setup() {
   if (setup_) {
     setup_->raise();
@@ -321,9 +329,7 @@ void Application::open_setup() {
   if (!data_->is_named()) draft.text_folder = config_.text_folder();
   draft.autostart = autostart_.enabled();
   draft.again = !data_->is_named() && !data_->folder().isEmpty();
-  setup_ = new ui::SetupDialog(*setup_services_, draft, window_.get());
-  setup_->setAttribute(Qt::WA_DeleteOnClose);
-  setup_->setWindowModality(Qt::WindowModal);
+  make_setup(draft);
   connect(setup_, &ui::SetupDialog::theme_chosen, theme_.get(), &ui::Theme::choose);
   connect(setup_, &QDialog::accepted, this, &Application::after_setup);
   connect(setup_, &QDialog::rejected, this, [this] {
@@ -339,6 +345,27 @@ void Application::open_setup() {
   setup_->open();
 }
 
+// A network's folder needs a wallet whose words are written down. Without any data yet, that is the folder of
+// the first set-up.
+void Application::set_up_to_join(const QString& invitation, const QString& folder,
+                                 const ui::FolderInfo& info) {
+  if (setup_ || !is_set_up()) {
+    open_setup();
+    return setup_->propose(invitation);
+  }
+  ui::SetupDraft draft;
+  draft.folder = folder;
+  draft.folder_info = info;
+  draft.joining = true;
+  make_setup(draft);
+  connect(setup_, &QDialog::accepted, this, [this, invitation, folder] {
+    data_->forget_missing();
+    links_->join(invitation, {folder, {}});
+  });
+  window_controller_->show();
+  setup_->open();
+}
+
 void Application::after_setup() {
   const ui::SetupDraft& draft = setup_->draft();
   preferences_->set_theme(draft.theme);
@@ -346,17 +373,31 @@ void Application::after_setup() {
   preferences_->set_autostart(draft.autostart);
   apply_autostart();
   data_->forget_missing();
-  if (!draft.invitation.isEmpty())  // asks, after the assistant is closed
-    QMetaObject::invokeMethod(
-        this, [this, link = draft.invitation] { handle_link(link); }, Qt::QueuedConnection);
-  const bool same = draft.folder == data_->folder() && supervisor_->status().phase == CorePhase::Running;
+  if (draft.invitation.isEmpty()) return run_in(draft.folder, draft.text_folder);
+  // A folder with data keeps its network; the invited node gets one of its own.
+  JoinPlace place;
+  if (draft.folder_info.in_use) {
+    run_in(draft.folder, draft.text_folder);
+  } else {
+    place = {draft.folder, draft.text_folder};  // nothing runs there before the answer
+  }
+  QMetaObject::invokeMethod(
+      this,
+      [this, invitation = draft.invitation, place] {
+        window_controller_->show();
+        links_->handle(invitation, place);
+      },
+      Qt::QueuedConnection);  // asks, after the assistant is closed
+}
+
+void Application::run_in(const QString& folder, const QString& text_folder) {
+  const bool same = folder == data_->folder() && supervisor_->status().phase == CorePhase::Running;
   const QString earlier_text = data_->is_named() ? QString() : config_.text_folder();
-  const bool new_text = draft.text_folder != earlier_text && !draft.text_folder.isEmpty();
-  data_->remember_choice(draft.folder, draft.text_folder);
-  if (!same) return supervisor_->move_to(data_->launch_of(draft.folder, draft.text_folder));
-  if (!new_text) return;
+  data_->remember_choice(folder, text_folder);
+  if (!same) return supervisor_->move_to(data_->launch_of(folder, text_folder));
+  if (text_folder.isEmpty() || text_folder == earlier_text) return;
   node::TrainingPlan plan;
-  plan.text_path = draft.text_folder.toStdString();
+  plan.text_path = text_folder.toStdString();
   bridge_->run(
       this, [plan](node::Node& node) { return node.start_training(plan); },
       [this](const Expected<node::CommandResult>& outcome) {

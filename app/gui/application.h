@@ -38,7 +38,8 @@ class QProgressDialog;
 
 namespace neuroshard::ui {
 class SetupDialog;
-}
+struct SetupDraft;
+}  // namespace neuroshard::ui
 
 namespace neuroshard::gui {
 
@@ -94,7 +95,10 @@ class Application final : public QObject {
   void on_attached(const std::shared_ptr<node::Node>& node);
   void on_event(const node::Event& event);
   bool is_set_up() const;
+  void make_setup(const ui::SetupDraft& draft);
+  void set_up_to_join(const QString& invitation, const QString& folder, const ui::FolderInfo& info);
   void after_setup();
+  void run_in(const QString& folder, const QString& text_folder);
   void leave_core_behind();
   void leave();
   void apply_autostart();

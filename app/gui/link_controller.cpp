@@ -1,6 +1,5 @@
 #include "app/gui/link_controller.h"
 
-#include <QDir>
 #include <QFileDialog>
 #include <QJsonDocument>
 #include <QMessageBox>
@@ -14,16 +13,17 @@ namespace neuroshard::gui {
 LinkController::LinkController(Parts parts, QString default_data)
     : parts_(parts), default_data_(std::move(default_data)) {}
 
-void LinkController::handle(const QString& text) {
+void LinkController::handle(const QString& text, const JoinPlace& place) {
   const Link link = parse_link(text);
   if (const auto* attach = std::get_if<AttachLink>(&link)) return ask_to_attach(*attach);
-  if (const auto* join = std::get_if<JoinLink>(&link)) return read_invitation(join->link);
+  if (const auto* join = std::get_if<JoinLink>(&link)) return read_invitation(join->link, place);
   if (const auto* invite = std::get_if<InviteLink>(&link))
     return refuse(tr("The link names %1 as a first peer, but not the network. Ask for an invitation "
                      "that begins with neuroshard:join. Nothing was changed.")
                       .arg(invite->peer));
   refuse(
       tr("NeuroShard can't follow that link. %1 Nothing was changed.").arg(std::get<UnknownLink>(link).why));
+  if (!place.folder.isEmpty()) Q_EMIT not_joined(place);
 }
 
 void LinkController::ask_to_attach(const AttachLink& link) {
@@ -49,13 +49,16 @@ void LinkController::refuse(const QString& why) {
 }
 
 // The core's program reads the invitation, so that there is one reader for it.
-void LinkController::read_invitation(const QString& text) {
-  parts_.commands.run(
-      this, {"network", "show", text, "--json"}, {}, [this, text](const ui::CommandOutcome& outcome) {
-        const QJsonObject profile = QJsonDocument::fromJson(outcome.out).object();
-        if (outcome.ok() && !profile.isEmpty()) return ask_to_join(text, profile);
-        Q_EMIT failed(tr("NeuroShard can't read the invitation"), ui::error_of_program(outcome.err));
-      });
+void LinkController::read_invitation(const QString& invitation, const JoinPlace& place) {
+  parts_.commands.run(this, {"network", "show", invitation, "--json"}, {},
+                      [this, invitation, place](const ui::CommandOutcome& outcome) {
+                        const QJsonObject profile = QJsonDocument::fromJson(outcome.out).object();
+                        if (outcome.ok() && !profile.isEmpty())
+                          return ask_to_join(invitation, profile, place);
+                        Q_EMIT failed(tr("NeuroShard can't read the invitation"),
+                                      ui::error_of_program(outcome.err));
+                        if (!place.folder.isEmpty()) Q_EMIT not_joined(place);
+                      });
 }
 
 namespace {
@@ -81,45 +84,61 @@ QString part_words(const QJsonArray& parts) {
 
 }  // namespace
 
-void LinkController::ask_to_join(const QString& text, const QJsonObject& profile) {
+void LinkController::ask_to_join(const QString& invitation, const QJsonObject& profile,
+                                 const JoinPlace& place) {
+  if (!place.folder.isEmpty()) {
+    if (agrees_to_join(profile, place.folder, {})) return join(invitation, place);
+    Q_EMIT not_joined(place);
+    return;
+  }
+  const JoinPlace own{default_data_ + "-" + profile["consensus"].toObject()["name"].toString(), {}};
+  const QString remark =
+      tr("Your current data stays as it is. To return to it, choose “Use another data folder…”.");
+  if (agrees_to_join(profile, own.folder, remark)) look_and_join(invitation, own);
+}
+
+bool LinkController::agrees_to_join(const QJsonObject& profile, const QString& folder,
+                                    const QString& remark) {
   const QJsonObject consensus = profile["consensus"].toObject();
   const QString name = consensus["name"].toString();
-  const QString folder = default_data_ + "-" + name;
   const QString publisher = consensus["publisher_key"].toString();
   QMessageBox question(
       QMessageBox::Question, tr("Join the network “%1”?").arg(name),
       tr("A link invites this computer to the network “%1”. Join only if you know the sender.\n\n"
-         "Network: %2\nModel: %L3 parameters\nPublisher: %4\nData folder: %5\n%6\n"
-         "Your current data stays as it is. To return to it, choose “Use another data folder…”.")
+         "Network: %2\nModel: %L3 parameters\nPublisher: %4\nData folder: %5\n%6\n%7")
           .arg(name, profile["network_id"].toString())
           .arg(profile["parameters"].toInteger())
           .arg(publisher == "none" ? tr("none; nobody vouches for its addresses") : publisher, folder,
-               part_words(profile["parts"].toArray()) + round_words(profile["round"].toObject())),
+               part_words(profile["parts"].toArray()) + round_words(profile["round"].toObject()), remark),
       QMessageBox::Cancel, &parts_.window);
   question.setObjectName("linkQuestion");
   question.setTextFormat(Qt::PlainText);
   const QPushButton* yes = question.addButton(tr("Join"), QMessageBox::AcceptRole);
   question.setDefaultButton(QMessageBox::Cancel);
   question.exec();
-  if (question.clickedButton() != static_cast<const QAbstractButton*>(yes)) return;
-  join(text, folder);
+  return question.clickedButton() == static_cast<const QAbstractButton*>(yes);
 }
 
-void LinkController::join(const QString& text, const QString& folder) {
-  parts_.background.run(
-      this, [folder] { return QDir().mkpath(folder); },
-      [this, folder, text](bool made) {
-        if (!made) {
-          Q_EMIT failed(tr("NeuroShard can't join the network"),
-                        tr("The folder %1 can't be created.").arg(folder));
-          return;
-        }
-        parts_.config.set_data_directory(folder, {});
-        LaunchRequest request;
-        request.data_directory = folder;
-        request.invitation = text;
-        parts_.supervisor.move_to(request);
-      });
+// A node that was in the network before goes on with its wallet.
+void LinkController::look_and_join(const QString& invitation, const JoinPlace& place) {
+  parts_.commands.look_at(this, place.folder, [this, invitation, place](const ui::FolderInfo& info) {
+    if (!info.usable) {
+      Q_EMIT failed(tr("NeuroShard can't join the network"),
+                    tr("The data folder %1 can't be used. %2").arg(place.folder, info.problem));
+      return;
+    }
+    if (info.in_use && !info.wallet_id.isEmpty()) return join(invitation, place);
+    Q_EMIT setup_wanted(invitation, place.folder, info);
+  });
+}
+
+void LinkController::join(const QString& invitation, const JoinPlace& place) {
+  parts_.data.remember_choice(place.folder, place.text_folder);
+  LaunchRequest request;
+  request.data_directory = place.folder;
+  request.text_folder = place.text_folder;
+  request.invitation = invitation;
+  parts_.supervisor.move_to(request);
 }
 
 void LinkController::choose_control_file() {

@@ -2,13 +2,18 @@
 // yes, and with one what the link says.
 
 #include "tests/gui/support/app_test.h"
+#include "tests/gui/support/assistant.h"
 #include "tests/support/test_main.h"
+#include "tests/support/wallet_run.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
 
 class TestAppLinks : public AppTest {
   Q_OBJECT
+ public:
+  TestAppLinks() : AppTest(110'000) {}
+
  private Q_SLOTS:
   void initTestCase() { prepare(); }
   void init() { begin(); }
@@ -16,6 +21,9 @@ class TestAppLinks : public AppTest {
   void a_link_to_another_core_waits_for_a_yes();
   void an_invitation_to_a_network_waits_for_a_yes();
   void with_a_yes_it_joins_and_stays();
+  void a_wallet_that_was_begun_is_asked_for_again();
+  void a_first_start_by_invitation_joins_in_its_own_folder();
+  void a_first_start_that_declines_trains_alone();
   void it_says_that_members_hold_parts();
   void a_link_that_can_not_be_followed_changes_nothing();
   void a_damaged_invitation_is_refused_in_words();
@@ -29,6 +37,21 @@ class TestAppLinks : public AppTest {
         patience_, [&] { fixture_->app().called(arguments); }, "linkQuestion", answer);
   }
   QString invitation(const QStringList& more = {});
+  // A core of ours answers in this folder.
+  bool runs_in(const QString& folder) {
+    const auto here = [&] {
+      const auto view = fixture_->snapshot();
+      return fixture_->phase() == gui::CorePhase::Running && view &&
+             QString::fromStdString(view->program.data_directory) == folder;
+    };
+    return QTest::qWaitFor(here, patience_.left_ms());
+  }
+  // The core's wallet is the one whose words the user has seen, and nobody wrote words anywhere else.
+  void expect_wallet_of(const Assistant& assistant) {
+    QCOMPARE(fixture_->snapshot()->identity.wallet_id, assistant.wallet_id());
+    const QByteArray said = content_of(fixture_->runtime() + "/core-output.txt");
+    QVERIFY2(phrases_in(said).isEmpty(), "the words of a wallet are in the core's output");
+  }
 };
 
 void TestAppLinks::a_link_to_another_core_waits_for_a_yes() {
@@ -79,6 +102,12 @@ void TestAppLinks::with_a_yes_it_joins_and_stays() {
   QVERIFY(start_running());
   const std::int64_t before = fixture_->core_pid();
   QVERIFY(!hand_over(link, "Join").isEmpty());
+  // The folder of the network gets a wallet first; until then the core that runs goes on.
+  Assistant assistant(fixture_->app().window(), patience_);
+  QVERIFY(assistant.make_wallet());
+  QCOMPARE(fixture_->core_pid(), before);
+  assistant.get<QRadioButton>("setupLight")->setChecked(true);
+  QVERIFY(assistant.next() && assistant.closes());
   // The core that ran has ended, one of the new network answers, in a folder of its own.
   const auto joined = [&] {
     const auto view = fixture_->snapshot();
@@ -92,6 +121,8 @@ void TestAppLinks::with_a_yes_it_joins_and_stays() {
   QCOMPARE(QString::fromStdString(view->program.network_id),
            json_lines(shown.out).value(0)["network_id"].toString());
   QCOMPARE(fixture_->banners(), QString());
+  expect_wallet_of(assistant);
+  QVERIFY(content_of(folder + "/settings.toml").contains("memory_limit"));
   // It stays there: the next start needs no link and asks nothing.
   QSignalSpy finished(&fixture_->app(), &gui::Application::finished);
   fixture_->app().quit();
@@ -103,21 +134,82 @@ void TestAppLinks::with_a_yes_it_joins_and_stays() {
   QVERIFY2(kept.ok() && !json_lines(kept.out).isEmpty(), kept.text().constData());
 }
 
+void TestAppLinks::a_wallet_that_was_begun_is_asked_for_again() {
+  const QString link = invitation(), folder = fixture_->data() + "-invited";
+  QVERIFY(start_running());
+  QVERIFY(!hand_over(link, "Join").isEmpty());
+  Assistant assistant(fixture_->app().window(), patience_);
+  QVERIFY(assistant.make_wallet());
+  assistant.dialog()->close();
+  QVERIFY(assistant.closes());
+  QVERIFY(!QFileInfo::exists(folder + "/profile.json"));
+  QCOMPARE(fixture_->banners(), QString());
+  // The link again: its node is no member yet, so the assistant asks.
+  QVERIFY(!hand_over(link, "Join").isEmpty());
+  QVERIFY(assistant.shows<QRadioButton>("setupKeep"));
+  QVERIFY(assistant.get<QRadioButton>("setupKeep")
+              ->text()
+              .contains(QString::fromStdString(assistant.wallet_id())));
+  QVERIFY(assistant.next() && assistant.shows<QRadioButton>("setupLight"));
+  QVERIFY(assistant.next() && assistant.closes());
+  QVERIFY(runs_in(folder));
+  expect_wallet_of(assistant);
+}
+
+void TestAppLinks::a_first_start_by_invitation_joins_in_its_own_folder() {
+  fixture_ = std::make_unique<AppFixture>();  // nothing is set up
+  const QString link = invitation();
+  fixture_->start();
+  Assistant assistant(fixture_->app().window(), patience_);
+  QVERIFY(assistant.shows<QPushButton>("setupNext"));
+  // The link comes from a browser, while the assistant waits.
+  QVERIFY(!hand_over(link, "Join").isEmpty());
+  QVERIFY(assistant.next());  // look
+  QVERIFY(assistant.shows<QLineEdit>("setupFolder") && assistant.next());
+  QVERIFY(assistant.make_wallet());
+  QVERIFY(assistant.next());  // limits
+  QVERIFY(assistant.shows<QRadioButton>("setupJoin"));
+  QVERIFY(assistant.get<QRadioButton>("setupJoin")->isChecked());
+  QCOMPARE(assistant.get<QLineEdit>("setupInvitation")->text(), link);
+  const QString asked = answer_question(
+      patience_, [&] { assistant.next(); }, "linkQuestion", "Join");
+  QVERIFY2(asked.contains("Data folder: " + fixture_->data() + '\n'), qPrintable(asked));
+  QVERIFY(runs_in(fixture_->data()));
+  QCOMPARE(fixture_->snapshot()->program.network, std::string("invited"));
+  expect_wallet_of(assistant);
+  QVERIFY(content_of(fixture_->data() + "/settings.toml").contains("memory_limit"));
+  QVERIFY(!QFileInfo::exists(fixture_->data() + "-invited"));
+}
+
+void TestAppLinks::a_first_start_that_declines_trains_alone() {
+  fixture_ = std::make_unique<AppFixture>();
+  const QString link = invitation();
+  fixture_->start();
+  Assistant assistant(fixture_->app().window(), patience_);
+  QVERIFY(assistant.shows<QPushButton>("setupNext"));
+  QVERIFY(assistant.next());  // look
+  QVERIFY(assistant.shows<QLineEdit>("setupFolder") && assistant.next());
+  QVERIFY(assistant.make_wallet());
+  QVERIFY(assistant.next());  // limits
+  QVERIFY(assistant.shows<QRadioButton>("setupJoin"));
+  assistant.get<QRadioButton>("setupJoin")->setChecked(true);
+  assistant.get<QLineEdit>("setupInvitation")->setText(link);
+  QVERIFY(!answer_question(
+               patience_, [&] { assistant.next(); }, "linkQuestion", "")
+               .isEmpty());
+  QVERIFY(runs_in(fixture_->data()));
+  QCOMPARE(fixture_->snapshot()->program.network, std::string("solo"));
+  expect_wallet_of(assistant);
+}
+
 void TestAppLinks::it_says_that_members_hold_parts() {
   const QString link = invitation({"--h", "20", "--layers", "2", "--sync", "parts=2"});
-  const QString folder = fixture_->data() + "-invited";
   QVERIFY2(link.startsWith("neuroshard:join"), qPrintable(link));
   QVERIFY(start_running());
-  const QString asked = hand_over(link, "Join");
+  const QString asked = hand_over(link, "");
   QVERIFY2(
       asked.contains("Each member holds one of 2 parts of the model. The network chooses this computer's."),
       qPrintable(asked));
-  // Its core answers, so the end of the test can end it.
-  NS_WAIT_FOR(patience_, [&] {
-    const auto view = fixture_->snapshot();
-    return fixture_->phase() == gui::CorePhase::Running && view &&
-           QString::fromStdString(view->program.data_directory) == folder;
-  }());
 }
 
 void TestAppLinks::a_link_that_can_not_be_followed_changes_nothing() {

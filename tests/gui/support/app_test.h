@@ -9,6 +9,9 @@ namespace neuroshard::test {
 
 class AppTest : public QObject {
  protected:
+  AppTest() = default;
+  explicit AppTest(int patience_ms) : patience_(patience_ms) {}
+
   // Of initTestCase(), init() and cleanup().
   void prepare() {
     QApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
