@@ -43,7 +43,8 @@ Expected<void> ProcessLauncher::launch(const LaunchRequest& request) {
                       "the program neuroshardd is missing beside this one: install NeuroShard again");
   }
   if (auto made = make_private_file(output_file_); !made.ok()) return made;
-  QStringList arguments{"run", "--data-dir", request.data_directory};
+  // Nobody reads the words of a wallet that the core would make: the assistant makes it, and shows them.
+  QStringList arguments{"run", "--existing-wallet", "--data-dir", request.data_directory};
   if (request.safe) arguments << "--safe";
   if (!request.text_folder.isEmpty() && !request.safe) arguments << "--text" << request.text_folder;
   if (!request.invitation.isEmpty()) arguments << "--join" << request.invitation << "--yes";

@@ -17,6 +17,7 @@ class TestAppDisk : public AppTest {
   void cleanup() { end(); }
   void a_missing_disk_is_asked_for();
   void a_disk_that_goes_while_it_runs_is_asked_for();
+  void a_wallet_that_is_gone_is_not_replaced_unseen();
 
  private:
   bool unplug() { return QDir().rename(fixture_->data(), fixture_->path("unplugged")); }
@@ -54,6 +55,16 @@ void TestAppDisk::a_disk_that_goes_while_it_runs_is_asked_for() {
   QVERIFY(plug_in());
   QVERIFY(runs());
   QVERIFY(!asks());
+}
+
+void TestAppDisk::a_wallet_that_is_gone_is_not_replaced_unseen() {
+  const QString wallet = fixture_->data() + "/wallet.keystore";
+  QVERIFY(QFile::remove(wallet));
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Failed);
+  QVERIFY2(fixture_->banners().contains("no wallet found in " + fixture_->data()),
+           qPrintable(fixture_->banners()));
+  QVERIFY(!QFile::exists(wallet));
 }
 
 NS_UI_TEST(TestAppDisk)
