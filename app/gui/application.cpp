@@ -1,6 +1,7 @@
 #include "app/gui/application.h"
 
 #include <QApplication>
+#include <QDir>
 #include <QMenu>
 #include <QProgressDialog>
 #include <QSessionManager>
@@ -65,6 +66,7 @@ Application::Application(QApplication& application, ApplicationPlaces places, Ar
   data_ = std::make_unique<DataController>(
       DataController::Parts{background_, config_, *supervisor_, *window_, *notifier_},
       DataPlaces{places_.default_data, arguments_.data_directory, arguments_.text});
+  texts_ = std::make_unique<TextController>(*bridge_, *supervisor_);
   links_ = std::make_unique<LinkController>(
       LinkController::Parts{*data_, *supervisor_, *setup_services_, *window_}, places_.default_data);
   releases_ = std::make_unique<ReleaseController>(
@@ -123,6 +125,7 @@ void Application::connect_parts() {
   connect(links_.get(), &LinkController::setup_wanted, this, &Application::set_up_to_join);
   connect(links_.get(), &LinkController::not_joined, this,
           [this](const JoinPlace& place) { run_in(place.folder, place.text_folder); });
+  connect(texts_.get(), &TextController::failed, this, &Application::show_error);
   connect(preferences_.get(), &ui::Preferences::changed, this, [this] {
     theme_->choose(preferences_->theme());
     apply_autostart();
@@ -185,6 +188,7 @@ void Application::show_about() {
 void Application::start() {
   preferences_->set_autostart(autostart_.enabled());
   window_controller_->begin(arguments_.minimized);
+  if (!arguments_.text.isEmpty()) texts_->add(QDir().absoluteFilePath(arguments_.text));
   if (arguments_.setup) {
     open_setup();
   } else {
@@ -200,6 +204,7 @@ void Application::called(const Arguments& arguments) {
   if (arguments.quit) return quit();
   if (!arguments.minimized) window_controller_->show();
   if (arguments.setup) open_setup();
+  if (!arguments.text.isEmpty()) texts_->add(QDir().absoluteFilePath(arguments.text));
   if (!arguments.link.isEmpty()) handle_link(arguments.link);
 }
 
@@ -293,6 +298,7 @@ void Application::on_core_status() {
 void Application::on_attached(const std::shared_ptr<node::Node>& node) {
   bridge_->attach(node, supervisor_->status().may_steer);
   node_ = node;
+  if (node) texts_->attached();
   if (node && !supervisor_->status().remote) {
     sensors_->start();
   } else {
@@ -391,21 +397,17 @@ void Application::after_setup() {
 }
 
 void Application::run_in(const QString& folder, const QString& text_folder) {
-  const bool same = folder == data_->folder() && supervisor_->status().phase == CorePhase::Running;
+  const CoreStatus& status = supervisor_->status();
+  const bool same = folder == data_->folder();
   const QString earlier_text = data_->is_named() ? QString() : config_.text_folder();
   data_->remember_choice(folder, text_folder);
-  if (!same) return supervisor_->move_to(data_->launch_of(folder, text_folder));
-  if (text_folder.isEmpty() || text_folder == earlier_text) return;
-  node::TrainingPlan plan;
-  plan.text_path = text_folder.toStdString();
-  bridge_->run(
-      this, [plan](node::Node& node) { return node.start_training(plan); },
-      [this](const Expected<node::CommandResult>& outcome) {
-        // Busy: training runs already, and the core reads the text at its next start.
-        if (!outcome.ok() && outcome.error().code != ErrorCode::Busy)
-          show_error(tr("The core can't read the new text"),
-                     QString::fromStdString(outcome.error().describe()));
-      });
+  if (same && status.remote) {
+    // The core of this computer may run.
+    supervisor_->open(data_->launch_of(folder, text_folder));
+  } else if (!same || status.phase != CorePhase::Running) {
+    supervisor_->move_to(data_->launch_of(folder, text_folder));
+  }
+  if (!text_folder.isEmpty() && text_folder != earlier_text) texts_->add(text_folder);
 }
 
 void Application::apply_autostart() {

@@ -1,6 +1,7 @@
 // The app as a whole: makes the parts, connects them, and starts and ends the program. The parts: ui/ has the
 // window, CoreSupervisor the life of the core, WindowController the window on the desktop, DataController the
-// data directory, LinkController links and invitations, ReleaseController newer versions, NewsController what is new.
+// data directory, LinkController links and invitations, TextController text that is added, ReleaseController
+// newer versions, NewsController what is new.
 //
 // Threads: ui.
 #pragma once
@@ -24,6 +25,7 @@
 #include "app/gui/release_controller.h"
 #include "app/gui/remote_core_link.h"
 #include "app/gui/session_sensors.h"
+#include "app/gui/text_controller.h"
 #include "app/gui/user_config.h"
 #include "app/gui/window_controller.h"
 #include "ui/bridge/bridge.h"
@@ -126,6 +128,7 @@ class Application final : public QObject {
   std::unique_ptr<MachineSetup> setup_services_;
   std::unique_ptr<WindowController> window_controller_;
   std::unique_ptr<DataController> data_;
+  std::unique_ptr<TextController> texts_;
   std::unique_ptr<LinkController> links_;
   std::unique_ptr<ReleaseController> releases_;
   std::unique_ptr<NewsController> news_;

@@ -90,6 +90,11 @@ bool CoreSupervisor::is_ours(const platform::ProcessIdentity& process) const {
   return launcher_.pid() == process.pid || process == started_;
 }
 
+QString CoreSupervisor::launched_text() const {
+  const bool launched = status_.process.pid != 0 && launcher_.pid() == status_.process.pid;
+  return launched ? launched_text_ : QString();
+}
+
 void CoreSupervisor::on_present(const CorePresence& core) {
   if (status_.phase == CorePhase::Closed) return;
   status_.process = core.process;
@@ -239,6 +244,7 @@ void CoreSupervisor::launch_now(bool safe) {
   LaunchRequest request = request_;
   request.safe = safe;
   launched_ = clock_.monotonic_now();
+  launched_text_ = safe ? QString() : request.text_folder;
   const auto launched = launcher_.launch(request);
   if (launched.ok()) return;
   status_.error = launched.error();

@@ -86,6 +86,9 @@ class CoreSupervisor final : public QObject {
   void tick();  // a few times a second
 
   const CoreStatus& status() const { return status_; }
+  // The text on the command line of the core that answers; empty: none, or this start of the app did not
+  // launch it.
+  QString launched_text() const;
 
  Q_SIGNALS:
   void status_changed();
@@ -115,6 +118,7 @@ class CoreSupervisor final : public QObject {
   Gate gate_;
   quint64 gate_question_ = 0;  // an answer to an older one is ignored
   LaunchRequest request_;
+  QString launched_text_;  // of the last launch
   CoreStatus status_;
   std::shared_ptr<node::Node> node_;
   platform::ProcessIdentity started_;

@@ -67,7 +67,10 @@ int run(QApplication& application, const gui::Arguments& arguments, const QStrin
   const QString key = arguments.data_directory.isEmpty() ? places.config_file
                                                          : QDir().absoluteFilePath(arguments.data_directory);
   gui::SingleInstance instance(places.runtime_directory, key);
-  switch (instance.claim(words)) {
+  QStringList handed_over = words;
+  // The app that runs may be in another folder.
+  if (!arguments.text.isEmpty()) handed_over << "--text" << QDir().absoluteFilePath(arguments.text);
+  switch (instance.claim(handed_over)) {
     case gui::SingleInstance::Role::First: break;
     case gui::SingleInstance::Role::Second: return 0;
     case gui::SingleInstance::Role::Failed:

@@ -27,6 +27,7 @@ class TestAppCores : public AppTest {
   void a_core_of_another_version_is_told_what_to_do_data();
   void a_core_of_another_version_is_told_what_to_do();
   void a_core_of_somebody_else_goes_on_after_quit();
+  void text_of_a_start_reaches_a_core_that_runs();
   void an_app_that_died_leaves_the_core_and_the_next_knows_it();
   void a_core_that_takes_longer_is_told_before_the_window_goes();
 };
@@ -75,6 +76,37 @@ void TestAppCores::a_core_of_somebody_else_goes_on_after_quit() {
   NS_WAIT_FOR(patience_, finished.count() == 1);
   QVERIFY(other.running());
   QCOMPARE(fixture_->core({"status"})["pid"].toInteger(), other.pid());
+}
+
+// By the first start and by a second one: the core has read its own command line before.
+void TestAppCores::text_of_a_start_reaches_a_core_that_runs() {
+  NodeProcess other({"run", "--data-dir", fixture_->data(), "--json"});
+  QVERIFY(other.next_line(patience_.left_ms()).has_value());
+  QVERIFY(QDir().mkpath(fixture_->path("more")));
+  QFile more(fixture_->path("more/tale.txt"));
+  QVERIFY(more.open(QIODevice::WriteOnly) && more.write(made_up_text(8, 60'000)) > 0);
+  more.close();
+  const auto trains_on = [this](const QString& folder) {
+    const auto trains = [&] {
+      const auto view = fixture_->snapshot();
+      return view && view->state == node::RunState::Training &&
+             QString::fromStdString(view->training.data_source) == folder;
+    };
+    return QTest::qWaitFor(trains, patience_.left_ms());
+  };
+  gui::Arguments arguments;
+  arguments.text = fixture_->path("text");
+  QVERIFY(start_running(arguments));
+  QVERIFY(trains_on(arguments.text));
+  arguments.text = fixture_->path("more");
+  fixture_->app().called(arguments);
+  QVERIFY(trains_on(arguments.text));
+  QCOMPARE(fixture_->core_pid(), other.pid());
+  QCOMPARE(fixture_->banners(), QString());
+  // Nothing that is no text is taken, and the window says so.
+  arguments.text = fixture_->path("nothing here");
+  fixture_->app().called(arguments);
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("can't read the new text"));
 }
 
 void TestAppCores::an_app_that_died_leaves_the_core_and_the_next_knows_it() {

@@ -9,6 +9,7 @@
 #include <QTimer>
 
 #include "tests/gui/support/app_test.h"
+#include "tests/gui/support/assistant.h"
 #include "tests/support/test_main.h"
 #include "ui/pages/setting_editor.h"
 #include "ui/pages/setting_row.h"
@@ -24,6 +25,7 @@ class TestAppElsewhere : public AppTest {
   void cleanup() { end(); }
   void an_invited_window_shows_the_other_computer_until_it_is_taken_back();
   void who_may_look_only_has_no_controls();
+  void text_of_this_computer_stays_here();
   void a_file_that_is_no_invitation_is_refused();
 
  private:
@@ -130,6 +132,48 @@ void TestAppElsewhere::who_may_look_only_has_no_controls() {
   NS_WAIT_FOR(patience_, fixture_->press_banner("Return to this computer"));
   QVERIFY(runs());
   QVERIFY(fixture_->find<QAbstractButton>("contribute")->isEnabled());
+  QVERIFY(there({"stop"}).ok());
+}
+
+// A path of this computer means nothing on the other one, or something else.
+void TestAppElsewhere::text_of_this_computer_stays_here() {
+  other_ = "steered";
+  lab_.copy(other_);
+  QTcpSocket probe;
+  QVERIFY(probe.bind(QHostAddress::LocalHost));
+  const QString address = QString("127.0.0.1:%1").arg(probe.localPort());
+  probe.close();
+  const QString file = fixture_->path("to steer.json");
+  QVERIFY(there({"control", "invite", "--listen", address, "--scope", "steer", "--out", file}).ok());
+  NodeProcess other({"run", "--cpu-threads", "1", "--data-dir", lab_.path(other_), "--json"}, environment());
+  QVERIFY(other.next_line(patience_.left_ms()).has_value());
+  QVERIFY(start_running());
+  const std::int64_t own_pid = fixture_->core_pid();
+  choose(file);
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("You are connected to another computer"));
+  gui::Arguments arguments;
+  arguments.text = fixture_->path("text");
+  fixture_->app().called(arguments);
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("The text was not added"));
+
+  fixture_->app().open_setup();
+  Assistant assistant(fixture_->app().window(), patience_);
+  QVERIFY(assistant.shows<QPushButton>("setupNext") && assistant.next());
+  QVERIFY(assistant.shows<QLineEdit>("setupFolder") && assistant.next());
+  QVERIFY(assistant.shows<QRadioButton>("setupKeep") && assistant.next());
+  QVERIFY(assistant.shows<QRadioButton>("setupLimitsKeep") && assistant.next());
+  QVERIFY(assistant.shows<QLineEdit>("setupText"));
+  assistant.get<QLineEdit>("setupText")->setText(arguments.text);
+  QVERIFY(assistant.next() && assistant.closes());
+  // The window shows this computer again, whose core runs on and trains on the text.
+  const auto trains_here = [&] {
+    const auto view = fixture_->snapshot();
+    return !fixture_->app().supervisor().status().remote && fixture_->phase() == gui::CorePhase::Running &&
+           view && QString::fromStdString(view->training.data_source) == arguments.text;
+  };
+  NS_WAIT_FOR(patience_, trains_here());
+  QCOMPARE(fixture_->core_pid(), own_pid);
+  QVERIFY(other.running());
   QVERIFY(there({"stop"}).ok());
 }
 
