@@ -48,6 +48,7 @@ class FrameStream {
   // Nothing more is sent or received, and ended() is not called.
   void break_off(Error reason);
   bool idle() const { return !writing_ && outgoing_.empty(); }  // nothing is on its way out
+  std::size_t waiting() const { return outgoing_.size(); }      // messages that have not left
 
  private:
   struct Outgoing {

@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace neuroshard::pipeline {
+namespace {
+
+constexpr std::size_t most_notices = 16;  // messages without a payload that wait for a reader
+
+}  // namespace
 
 HopSession::HopSession(const Surroundings& surroundings, const Route& route, std::size_t position)
     : around_(surroundings),
@@ -54,9 +59,18 @@ Expected<std::size_t> HopSession::admit(const Message& message) const {
     return refuse("an earlier hop sends work, not results");
   const auto size = payload_bytes(message, route_, own_hop(), around_.shape);
   if (!size) return refuse("a micro-batch is larger than its session's");
-  if (const auto* work = std::get_if<Work>(&message))
+  if (const auto* work = std::get_if<Work>(&message)) {
+    if (is_crowded())
+      return make_error(ErrorCode::Exhausted, "a hop of the session does not take what it is sent");
     if (auto admitted = admit_work(*work); !admitted.ok()) return admitted.error();
+  }
   return *size;
+}
+
+// Twice the window: a node that comes back to its place has micro-batches that another one has finished.
+bool HopSession::is_crowded() const {
+  const std::size_t most = 2 * std::size_t{route_.window} + route_.positions + most_notices;
+  return next_.waiting() > most || (earlier_ != nullptr && earlier_->waiting() > most);
 }
 
 void HopSession::close(std::uint64_t finished_below) {

@@ -27,6 +27,8 @@ class HopSession {
   // The size of the payload that belongs to a message of the hop before, or why it may not come.
   Expected<std::size_t> admit(const Message& message) const;
   virtual Expected<void> work(const Work& work, Bytes payload) = 0;
+  // A hop beside this one does not read, so what it is sent piles up.
+  bool is_crowded() const;
   // The driver is done, or gone; what is unfinished is dropped.
   virtual void close(std::uint64_t finished_below);
 

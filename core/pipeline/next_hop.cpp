@@ -56,6 +56,7 @@ void NextHop::opened(std::shared_ptr<net::PeerStream> stream) {
 }
 
 void NextHop::send(const Work& work, SharedBytes payload) {
+  if (work.index < finished_below_) return;
   const auto [entry, is_new] = kept_.emplace(work.index, Sent{work, std::move(payload)});
   NS_CHECK(is_new);
   if (work.result_wanted()) unanswered_.insert(work.index);
@@ -70,6 +71,13 @@ void NextHop::transmit(const Sent& sent) {
     around_.exchanges.note({route_.session, work.index, Direction::Work, around_.own, hop().node},
                            *sent.payload);
   stream_->send(encode_message(work), sent.payload);
+}
+
+void NextHop::forget_below(std::uint64_t index) {
+  if (index <= finished_below_) return;
+  finished_below_ = index;
+  kept_.erase(kept_.begin(), kept_.lower_bound(index));
+  unanswered_.erase(unanswered_.begin(), unanswered_.lower_bound(index));
 }
 
 void NextHop::close(std::uint64_t finished_below) {
@@ -87,11 +95,13 @@ Expected<std::size_t> NextHop::admit(ByteSpan header) const {
   if (const auto* lost = std::get_if<Lost>(&*message); lost != nullptr && lost->position > position_)
     return std::size_t{0};
   const auto* result = std::get_if<Result>(&*message);
-  if (result == nullptr || !unanswered_.contains(result->index))
+  const bool forgotten = result != nullptr && result->index < finished_below_;
+  if (result == nullptr || (!forgotten && !unanswered_.contains(result->index)))
     return make_error(ErrorCode::InvalidArgument,
                       "a later hop may send results of work that it got, losses, and that it is ready");
   const auto size = payload_bytes(*message, route_, hop(), around_.shape);
-  if (!size || result->sums.tokens != std::uint64_t{kept_.at(result->index).work.sequences} * route_.length)
+  if (!size || (!forgotten &&
+                result->sums.tokens != std::uint64_t{kept_.at(result->index).work.sequences} * route_.length))
     return make_error(ErrorCode::InvalidArgument, "a result is not of the size of its micro-batch");
   const std::size_t hops = route_.kind == SessionKind::Training ? route_.hops.size() - position_ : 0;
   if (result->times.size() != hops)
@@ -116,8 +126,7 @@ void NextHop::received(ByteSpan header, Bytes payload) {
     return events->ready();
   }
   const auto* result = std::get_if<Result>(&message);
-  if (result == nullptr) return;
-  unanswered_.erase(result->index);
+  if (result == nullptr || unanswered_.erase(result->index) == 0) return;  // else forgotten meanwhile
   if (route_.kind == SessionKind::Training) {
     around_.exchanges.note({route_.session, result->index, Direction::Result, hop().node, around_.own},
                            payload);

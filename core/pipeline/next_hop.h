@@ -8,7 +8,8 @@
 // A hop that is there and never follows the route counts as lost. Each end waits as long as the hops behind it may take one after
 // the other, so the one before the silent hop is the first to say so.
 //
-// Memory: the payloads that are kept: at most the route's window of them, or its positions. Threads: the executor's.
+// Memory: the payloads that are kept: at most the route's window of them, or its positions. The owner says what the driver has
+// finished, and sends nothing while too much waits for a slow reader. Threads: the executor's.
 #pragma once
 
 #include <functional>
@@ -59,9 +60,14 @@ class NextHop {
   // payload: as payload_bytes() says.
   // Each index once.
   void send(const Work& work, SharedBytes payload);
+  // The driver has finished all of a lower index, also what has no result here: another node gave it one. It is not kept any
+  // more, and a result that comes later counts for nothing. Not of texts with positions, which are kept as a whole.
+  void forget_below(std::uint64_t index);
   void close(std::uint64_t finished_below);  // the session is over
   bool connected() const { return stream_ != nullptr; }
   std::size_t unanswered() const { return unanswered_.size(); }
+  // Messages that the next hop has not taken.
+  std::size_t waiting() const { return stream_ == nullptr ? 0 : stream_->waiting(); }
 
  private:
   struct Sent {
@@ -86,6 +92,7 @@ class NextHop {
   bool opening_ = false;
   std::map<std::uint64_t, Sent> kept_;  // by index
   std::set<std::uint64_t> unanswered_;
+  std::uint64_t finished_below_ = 0;
   std::unique_ptr<TimerHandle> patience_;  // with the hops behind; null: they are ready, or one is lost
   Lifetime lifetime_;
 };

@@ -60,6 +60,7 @@ void StageSession::forget_below(std::uint64_t index) {
   if (index <= finished_below_) return;
   finished_below_ = index;
   around().exchanges.finished_below(route().session, index);
+  next().forget_below(index);
   for (auto held = held_.begin(); held != held_.end() && held->first < index; held = held_.erase(held))
     if (held->second.phase != Phase::Answered) host_.work_dropped(route().session, held->first);
 }

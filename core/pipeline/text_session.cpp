@@ -19,6 +19,9 @@ Expected<void> TextSession::admit_work(const Work& work) const {
     return refuse("the text is longer than its session");
   if (work.index >= arrived_ && work.result_wanted() && work.index - work.finished_below >= route().window)
     return refuse("more pieces of the text are under way than its session has");
+  // The earlier hop says itself what is finished, so its word does not bound what waits here.
+  if (!keeps && work.index >= arrived_ && pieces_.size() >= 2 * std::size_t{route().window})
+    return refuse("more pieces of the text wait here than its session has");
   return {};
 }
 
@@ -27,6 +30,7 @@ Expected<void> TextSession::work(const Work& work, Bytes payload) {
     asked_by_[work.index] = attachment();
     answers_.erase(answers_.begin(), answers_.lower_bound(work.finished_below));
     asked_by_.erase(asked_by_.begin(), asked_by_.lower_bound(work.finished_below));
+    if (route().asks_for_losses()) next().forget_below(work.finished_below);
   }
   if (work.index < arrived_) {  // a repetition
     if (const auto answered = answers_.find(work.index); answered != answers_.end()) send(answered->second);

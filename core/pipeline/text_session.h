@@ -1,6 +1,7 @@
 // A session of one text at one stage. A repeated piece changes nothing: its result is sent again if it is wanted.
 //
-// Memory: the pieces that are not computed yet, and the logits of the route's window. Threads: the executor's.
+// Memory: the pieces that are not computed yet, of losses at most two windows of them, and the logits of the route's window.
+// Threads: the executor's.
 #pragma once
 
 #include <cstdint>

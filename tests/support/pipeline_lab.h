@@ -2,10 +2,13 @@
 // and the compute module underneath. Header only; needs the compute module.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/net/local_stream.h"
@@ -43,22 +46,40 @@ class DelayedStream final : public net::PeerStream {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// A hop that takes everything, says that it is there, and ready or not, and never answers.
+// A hop that takes everything, or nothing, says that it is there, and ready or not, and never answers.
 class SilentHop {
  public:
-  explicit SilentHop(Executor& executor, bool ready = true) : executor_(executor), ready_(ready) {}
+  explicit SilentHop(Executor& executor, bool ready = true, bool reads = true)
+      : executor_(executor), ready_(ready), reads_(reads) {}
   void take(std::shared_ptr<net::PeerStream> stream) {
-    streams_.push_back(std::move(stream));
-    read(*streams_.back());
-    if (ready_) write_frame(*streams_.back(), pipeline::Ready{0});
+    Line& line = lines_.emplace_back();
+    line.stream = std::move(stream);
+    if (reads_) read(line);
+    if (ready_) write_frame(*line.stream, pipeline::Ready{0});
     beat();
   }
+  std::size_t works() const { return works_; }  // micro-batches and pieces that arrived
 
  private:
-  void read(net::PeerStream& stream) {
-    stream.read([this, &stream](const auto& message) {
-      if (message.ok() && message->has_value()) read(stream);
+  struct Line {
+    std::shared_ptr<net::PeerStream> stream;
+    std::size_t rest = 0;  // of the payload that arrives
+  };
+  void read(Line& line) {
+    line.stream->read([this, &line](const Expected<std::optional<ByteChain>>& message) {
+      if (!message.ok() || !message->has_value()) return;
+      take_frame(line, (*message)->bytes());
+      read(line);
     });
+  }
+  void take_frame(Line& line, const Bytes& bytes) {
+    if (line.rest > 0) {
+      line.rest -= bytes.size();
+      return;
+    }
+    line.rest = load_le<std::uint32_t>(bytes.data());
+    const auto header = pipeline::decode_message(ByteSpan(bytes).subspan(4));
+    if (header.ok() && std::holds_alternative<pipeline::Work>(*header)) ++works_;
   }
   static void write_frame(net::PeerStream& stream, const pipeline::Message& message) {
     Bytes frame(4);  // no payload
@@ -67,13 +88,40 @@ class SilentHop {
     stream.write(std::move(frame), [](const auto&) {});
   }
   void beat() {
-    for (const auto& stream : streams_) write_frame(*stream, pipeline::Alive{});
+    for (const Line& line : lines_) write_frame(*line.stream, pipeline::Alive{});
     timer_ = executor_.post_after(std::chrono::seconds(1), [this] { beat(); });
   }
   Executor& executor_;
-  const bool ready_;
-  std::vector<std::shared_ptr<net::PeerStream>> streams_;
+  const bool ready_, reads_;
+  std::list<Line> lines_;
+  std::size_t works_ = 0;
   std::unique_ptr<TimerHandle> timer_;
+};
+
+// The compute thread of the stages: at once, or busy for ever, or with a full queue.
+class LabCompute final : public Executor {
+ public:
+  explicit LabCompute(Executor& inner) : inner_(inner) {}
+  bool post(Task task) override {
+    if (refused > 0) {
+      --refused;
+      return false;
+    }
+    if (!busy) return inner_.post(std::move(task));
+    waiting.push_back(std::move(task));
+    return true;
+  }
+  std::unique_ptr<TimerHandle> post_after(Duration delay, Task task) override {
+    return inner_.post_after(delay, std::move(task));
+  }
+  bool on_thread() const override { return inner_.on_thread(); }
+
+  int refused = 0;  // so many of the next tasks
+  bool busy = false;
+  std::vector<Task> waiting;
+
+ private:
+  Executor& inner_;
 };
 
 // The time of a world, and the time that stages of tests spend computing: it passes for everybody.
@@ -147,7 +195,7 @@ class PipelineLab {
     };
     options.trouble = [&node](const Error& error) { node.troubles.push_back(error.message); };
     node.worker = std::make_unique<pipeline::StageWorker>(
-        around(node), *node.sessions, executor_,
+        around(node), *node.sessions, compute_,
         std::make_shared<pipeline::StageLane>(*node.stage, range, shape_, rule), options);
     return node;
   }
@@ -165,8 +213,15 @@ class PipelineLab {
   std::unique_ptr<pipeline::TextStage> texts_at(Node& node) {
     const auto find_stage = [&node]() -> Expected<compute::Stage*> { return node.stage.get(); };
     return std::make_unique<pipeline::TextStage>(
-        around(node), *node.sessions, executor_,
+        around(node), *node.sessions, compute_,
         std::make_shared<pipeline::TextLane>(find_stage, node.range, shape_), pipeline::TextStageOptions());
+  }
+  // A node that says it holds the range, and never answers.
+  Node& add_silent(const pipeline::StageRange& range, bool ready = true, bool reads = true) {
+    Node& node = add_node();
+    node.range = range;
+    node.silent = std::make_unique<SilentHop>(executor_, ready, reads);
+    return node;
   }
   // Layers from each of `cuts` to the next; embedding first, head last.
   std::vector<Node*> add_stages(const std::vector<std::uint32_t>& cuts,
@@ -216,6 +271,7 @@ class PipelineLab {
   sim::World& world() { return world_; }
   LabClock& clock() { return clock_; }
   Executor& executor() { return executor_; }
+  LabCompute& compute() { return compute_; }
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
 
   double learning_rate = 1e-3;
@@ -276,9 +332,74 @@ class PipelineLab {
   sim::World world_;
   LabClock clock_{world_.clock()};
   sim::HostExecutor executor_{world_};
+  LabCompute compute_{executor_};
   std::vector<std::unique_ptr<Node>> nodes_;
   std::map<net::NodeId, std::vector<std::weak_ptr<net::PeerStream>>> streams_;
   std::uint64_t sessions_ = 0;
+};
+
+// The end of a stream to a hop of a route. It says what a test wants, and keeps no rule.
+class RawEnd {
+ public:
+  // route: signed. later: the position of the hop.
+  RawEnd(PipelineLab& lab, PipelineLab::Node& from, const pipeline::Route& route, std::size_t later)
+      : around_(lab.around(from)), route_(route), later_(later) {
+    around_.lines.open(route.hops[later].node,
+                       [this, life = lifetime_.token()](Expected<std::shared_ptr<net::PeerStream>> stream) {
+                         if (!life.alive()) return;
+                         if (!stream.ok()) {
+                           ended = stream.error().message;
+                           return;
+                         }
+                         opened(std::move(stream).value());
+                       });
+    send(pipeline::Follow{route});
+  }
+  void send(const pipeline::Message& message, pipeline::SharedBytes payload = nullptr) {
+    if (frames_ != nullptr)
+      frames_->send(pipeline::encode_message(message), std::move(payload));
+    else
+      before_.emplace_back(message, std::move(payload));
+  }
+  // Zeros.
+  void work(std::uint64_t index, std::uint64_t finished_below) {
+    const pipeline::Work one{index, finished_below, route_.sequences};
+    const auto size = pipeline::payload_bytes(one, route_, route_.hops[later_], around_.shape);
+    send(one, std::make_shared<Bytes>(size.value()));
+  }
+  bool is_ready() const {
+    return std::any_of(received.begin(), received.end(), [](const pipeline::Message& message) {
+      return std::holds_alternative<pipeline::Ready>(message);
+    });
+  }
+
+  std::vector<pipeline::Message> received;
+  std::string ended;  // why; empty: it is open
+
+ private:
+  void opened(std::shared_ptr<net::PeerStream> stream) {
+    pipeline::FrameStream::Events events;
+    events.admit = [this](ByteSpan header) -> Expected<std::size_t> {
+      const auto message = pipeline::decode_message(header);
+      if (!message.ok()) return message.error();
+      return pipeline::payload_bytes(*message, route_, route_.hops[later_], around_.shape).value_or(0);
+    };
+    events.received = [this](const Bytes& header, const Bytes&) {
+      received.push_back(pipeline::decode_message(header).value());
+    };
+    events.ended = [this](const Error& error) { ended = error.message; };
+    frames_ = std::make_unique<pipeline::FrameStream>(
+        std::move(stream), around_.executor, around_.clock, around_.times,
+        pipeline::encode_message(pipeline::Alive{}), std::move(events));
+    for (const auto& [message, payload] : std::exchange(before_, {})) send(message, payload);
+  }
+
+  const pipeline::Surroundings around_;
+  const pipeline::Route route_;
+  const std::size_t later_;
+  std::vector<std::pair<pipeline::Message, pipeline::SharedBytes>> before_;  // it is open
+  std::unique_ptr<pipeline::FrameStream> frames_;
+  Lifetime lifetime_;
 };
 
 // A driver with a stock of micro-batches of random tokens; the same seed gives the same ones.

@@ -280,9 +280,7 @@ class TestPipelineFailover : public QObject {
   void a_later_hop_that_never_answers() {
     Fixture all(*module_, 4);
     const auto honest = all.drive(9, 40);
-    Node& silent = all.lab.add_node();
-    silent.range = all.first[2]->range;
-    silent.silent = std::make_unique<SilentHop>(all.lab.executor());
+    Node& silent = all.lab.add_silent(all.first[2]->range);
     Node& liar = all.lab.add_node();
     LabDriver hostile(all.lab, liar, all.lab.route({all.first[0], all.first[1], &silent}, sequences, 3),
                       all.shape, 10, 50);
@@ -304,15 +302,58 @@ class TestPipelineFailover : public QObject {
     QVERIFY(hostile.lost.back().what.find("held the stage up") != std::string::npos);
   }
 
+  // Its driver says of each micro-batch that the earlier ones are finished, and its own node behind answers none.
+  void finished_work_is_not_kept() {
+    Fixture all(*module_, 100'000);
+    constexpr std::uint32_t window = 4, count = 1000;
+    Node& silent = all.lab.add_silent(all.first[2]->range);
+    Node& other = all.lab.add_silent(all.first[2]->range);
+    Node& liar = all.lab.add_node();
+    pipeline::Route route = all.lab.route({all.first[0], all.first[1], &silent}, sequences, window);
+    pipeline::sign_route(route, liar.key, {});
+    RawEnd driver(all.lab, liar, route, 0);
+    for (std::uint32_t i = 0; i < count; ++i) driver.work(i, i);
+    all.lab.run_for(40 * test::second);
+    QVERIFY2(driver.ended.empty(), driver.ended.c_str());
+    QCOMPARE(silent.silent->works(), std::size_t{count});
+    // Another hop gets what the stage before it keeps.
+    ++route.revision;
+    route.hops[2].node = other.id;
+    pipeline::sign_route(route, liar.key, {});
+    driver.send(pipeline::Follow{route});
+    QVERIFY(all.lab.run_until([&] { return other.silent->works() > 0; }, 5 * test::second));
+    all.lab.run_for(5 * test::second);
+    QVERIFY2(other.silent->works() <= window, QByteArray::number(other.silent->works()).constData());
+  }
+
+  // Nor does it pile up on its way out.
+  void a_hop_that_does_not_read_ends_its_session() {
+    Fixture all(*module_, 100'000);
+    Node& silent = all.lab.add_silent(all.first[2]->range, true, false);
+    Node& liar = all.lab.add_node();
+    pipeline::Route route = all.lab.route({all.first[0], all.first[1], &silent}, sequences, 4);
+    pipeline::sign_route(route, liar.key, {});
+    RawEnd driver(all.lab, liar, route, 0);
+    for (std::uint32_t i = 0; i < 1000; ++i) driver.work(i, i);
+    const auto says = [&] {
+      return std::any_of(
+          driver.received.begin(), driver.received.end(), [](const pipeline::Message& message) {
+            const auto* lost = std::get_if<pipeline::Lost>(&message);
+            return lost != nullptr && lost->what.find("does not take what it is sent") != std::string::npos;
+          });
+    };
+    QVERIFY(all.lab.run_until(says, minute));
+    all.lab.run_for(20 * test::second);
+    QCOMPARE(all.first[1]->worker->sessions(), std::size_t{0});
+  }
+
   void a_hop_that_never_gets_ready_is_replaced_data() { a_dead_stage_is_replaced_data(); }
   // It answers the heartbeats, so nothing else shows that it is of no use. The honest hops before it are not blamed.
   void a_hop_that_never_gets_ready_is_replaced() {
     QFETCH(int, position);
     Fixture all(*module_, 4);
     const auto at = static_cast<std::size_t>(position);
-    Node& silent = all.lab.add_node();
-    silent.range = all.first[at]->range;
-    silent.silent = std::make_unique<SilentHop>(all.lab.executor(), false);
+    Node& silent = all.lab.add_silent(all.first[at]->range, false);
     std::vector<Node*> hops = all.first;
     hops[at] = &silent;
     LabDriver driver(all.lab, all.lab.add_node(), all.lab.route(hops, sequences, 4), all.shape, 11, 12);

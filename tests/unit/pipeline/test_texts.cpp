@@ -295,6 +295,46 @@ class TestPipelineTexts : public QObject {
       for (const Node* node : stages) QVERIFY(!node->alive || node->texts->sessions() == 0);
   }
 
+  // A driver calls its pieces finished before they are computed.
+  void pieces_of_losses_do_not_pile_up() {
+    Fixture all(*module_);
+    Node& liar = all.lab.add_node();
+    pipeline::Route route = all.lab.route(all.first, 2, 2);
+    route.kind = pipeline::SessionKind::Text;
+    route.length = 7;
+    pipeline::sign_route(route, liar.key, {});
+    RawEnd driver(all.lab, liar, route, 0);
+    all.lab.compute().busy = true;
+    for (std::uint32_t i = 0; i < 1000; ++i) driver.work(i, i);
+    QVERIFY(all.lab.run_until([&] { return !driver.ended.empty(); }, minute));
+    QVERIFY2(driver.ended.find("more pieces of the text wait here") != std::string::npos,
+             driver.ended.c_str());
+  }
+
+  // Nor what a hop behind does not answer.
+  void finished_pieces_of_losses_are_not_kept() {
+    Fixture all(*module_);
+    Node& silent = all.lab.add_silent(all.first[2]->range);
+    Node& other = all.lab.add_silent(all.first[2]->range);
+    Node& liar = all.lab.add_node();
+    pipeline::Route route = all.lab.route({all.first[0], all.first[1], &silent}, 2, 2);
+    route.kind = pipeline::SessionKind::Text;
+    route.length = 7;
+    pipeline::sign_route(route, liar.key, {});
+    RawEnd driver(all.lab, liar, route, 0);
+    for (std::uint32_t i = 0; i < 1000; ++i) driver.work(i, i);
+    all.lab.run_for(25 * test::second);
+    QVERIFY2(driver.ended.empty(), driver.ended.c_str());
+    QCOMPARE(silent.silent->works(), std::size_t{1000});
+    ++route.revision;
+    route.hops[2].node = other.id;
+    pipeline::sign_route(route, liar.key, {});
+    driver.send(pipeline::Follow{route});
+    QVERIFY(all.lab.run_until([&] { return other.silent->works() > 0; }, 5 * test::second));
+    all.lab.run_for(5 * test::second);
+    QVERIFY2(other.silent->works() <= 2, QByteArray::number(other.silent->works()).constData());
+  }
+
   // Many texts at the same stages do not mix.
   void texts_beside_each_other() {
     const auto prompt = prompt_of(9);
