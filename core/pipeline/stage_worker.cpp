@@ -1,12 +1,12 @@
 #include "core/pipeline/stage_worker.h"
 
 #include <utility>
-#include <vector>
 
 namespace neuroshard::pipeline {
 namespace {
 
 constexpr Duration patience_interval = std::chrono::seconds(5);
+constexpr Duration job_asked_again = std::chrono::milliseconds(100);  // of a full queue
 constexpr std::size_t payloads_a_micro_batch = 3;  // what arrived, what was passed on, what was answered
 
 }  // namespace
@@ -99,16 +99,28 @@ void StageWorker::work_dropped(const SessionId& session, std::uint64_t index) {
 void StageWorker::drop(std::uint64_t id) {
   if (!lifetime_.token().alive() || !schedule_.drop(id)) return;
   ++lost_;
-  post([lane = lane_, id]() -> std::function<void()> {
-    lane->discard(id);
-    return nullptr;
+  dropped_.push_back(id);
+  discard();
+}
+
+// One task at a time: a driver that has many micro-batches dropped would fill the compute thread's queue.
+void StageWorker::discard() {
+  if (discarding_ || dropped_.empty()) return;
+  discarding_ = post([this, lane = lane_, dropped = dropped_]() -> std::function<void()> {
+    for (const std::uint64_t id : dropped) lane->discard(id);
+    return [this] {
+      discarding_ = false;
+      discard();
+    };
   });
+  if (discarding_) dropped_.clear();
 }
 
 // ---- jobs
 
 void StageWorker::pump() {
   if (running_ || table_.paused(SessionKind::Training) || !lifetime_.token().alive()) return;
+  discard();  // what the queue had no place for
   const auto job = schedule_.next();
   if (!job) return;
   running_ = job;
@@ -125,16 +137,34 @@ void StageWorker::run(const Job& job) {
   }
 }
 
-// work: runs on the compute thread and returns what then runs on the executor; null: nothing. An executor that stops
-// drops both: the node goes.
-void StageWorker::post(std::function<std::function<void()>()> work) {
-  (void)compute_.post([work = std::move(work), &executor = around_.executor, life = lifetime_.token()] {
+// work: runs on the compute thread and returns what then runs on the executor; null: nothing. False: the compute
+// thread's queue is full, or it stops. An executor that stops drops both: the node goes.
+bool StageWorker::post(LaneWork work) {
+  return compute_.post([work = std::move(work), &executor = around_.executor, life = lifetime_.token()] {
     std::function<void()> then = work();
     if (then == nullptr) return;
     (void)executor.post([then = std::move(then), life] {
       if (life.alive()) then();
     });
   });
+}
+
+// The work of the running job, after what was dropped: its memory may be needed. Where the queue has no place, the schedule
+// names the same job again a little later.
+void StageWorker::begin(LaneWork work) {
+  const bool posted = post([lane = lane_, dropped = dropped_, all = drop_gradients_,
+                            work = std::move(work)]() -> std::function<void()> {
+    for (const std::uint64_t id : dropped) lane->discard(id);
+    if (all) lane->drop_gradients();
+    return work();
+  });
+  if (posted) {
+    dropped_.clear();
+    drop_gradients_ = false;
+    return;
+  }
+  running_.reset();
+  again_ = around_.executor.post_after(job_asked_again, [this] { pump(); });
 }
 
 // False: what the job was for has been dropped meanwhile.
@@ -165,8 +195,8 @@ void StageWorker::run_forward(const Job& job, const Place& place) {
   const StageSession::Input input = from.input_of(place.index);
   const std::uint32_t length = from.route().length;
   const WireFormat wire = from.route().wire;
-  post([this, lane = lane_, &clock = around_.clock, job, place, input, length,
-        wire]() -> std::function<void()> {
+  begin([this, lane = lane_, &clock = around_.clock, job, place, input, length,
+         wire]() -> std::function<void()> {
     const MonotonicTime began = clock.monotonic_now();
     auto passed = std::make_shared<Expected<StageLane::Passed>>(
         lane->forward(job.id, input.sequences, length, wire, *input.payload));
@@ -198,8 +228,8 @@ void StageWorker::run_backward(const Job& job, const Place& place) {
   const Sums sums = from.sums_of(place.index);
   const WireFormat wire = from.route().wire;
   const std::size_t row_bytes = encoded_bytes(wire, 1, around_.shape.hidden);
-  post([this, lane = lane_, &clock = around_.clock, job, place, rows, sums, wire,
-        row_bytes]() -> std::function<void()> {
+  begin([this, lane = lane_, &clock = around_.clock, job, place, rows, sums, wire,
+         row_bytes]() -> std::function<void()> {
     const MonotonicTime began = clock.monotonic_now();
     auto gradient =
         std::make_shared<Expected<Bytes>>(lane->backward(job.id, rows->size() / row_bytes, wire, *rows));
@@ -217,7 +247,7 @@ void StageWorker::run_backward(const Job& job, const Place& place) {
 }
 
 void StageWorker::run_weights(const Job& job) {
-  post([this, lane = lane_, job]() -> std::function<void()> {
+  begin([this, lane = lane_, job]() -> std::function<void()> {
     auto done = std::make_shared<Expected<void>>(lane->weights(job.id));
     return [this, job, done] {
       finish(job);
@@ -229,11 +259,12 @@ void StageWorker::run_weights(const Job& job) {
 
 void StageWorker::run_step(const Job& job) {
   const StageSchedule::Counted counted = schedule_.counted();
-  const Sums sums = std::exchange(counted_sums_, {});
-  post([this, lane = lane_, job, counted, sums]() -> std::function<void()> {
+  const Sums sums = counted_sums_;
+  begin([this, lane = lane_, job, counted, sums]() -> std::function<void()> {
     auto stepped = std::make_shared<Expected<StageLane::Stepped>>(lane->step(counted.targets, sums));
     return [this, job, counted, stepped] {
       finish(job);
+      counted_sums_ = {};
       if (stepped->ok()) {
         ++steps_;
         if (options_.stepped) options_.stepped(**stepped, counted);
@@ -253,7 +284,7 @@ void StageWorker::lose_step(const Error& error) {
   places_.clear();
   ids_.clear();
   under_way_since_.clear();
-  post([lane = lane_]() -> std::function<void()> {
+  drop_gradients_ = !post([lane = lane_]() -> std::function<void()> {
     lane->drop_gradients();
     return nullptr;
   });

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/pipeline/session_table.h"
 #include "core/pipeline/stage_lane.h"
@@ -68,11 +69,14 @@ class StageWorker final : private SessionHost {
   void run_backward(const Job& job, const Place& place);
   void run_weights(const Job& job);
   void run_step(const Job& job);
-  void post(std::function<std::function<void()>()> work);
+  using LaneWork = std::function<std::function<void()>()>;
+  bool post(LaneWork work);
+  void begin(LaneWork work);
   bool finish(const Job& job);
   void fail(const Job& job, const Place& place, const Error& error);
   void counts(const Job& job, const Place& place, const Sums& sums);
   void drop(std::uint64_t id);
+  void discard();
   void lose_step(const Error& error);
 
   const Surroundings around_;
@@ -88,7 +92,10 @@ class StageWorker final : private SessionHost {
   Sums counted_sums_;  // of the micro-batches that count in the next step
   std::optional<Job> running_;
   bool running_dropped_ = false;
-  std::unique_ptr<TimerHandle> timer_;
+  std::vector<std::uint64_t> dropped_;  // whose activations the lane may still keep
+  bool discarding_ = false;             // a task for earlier ones is posted
+  bool drop_gradients_ = false;         // before the next job
+  std::unique_ptr<TimerHandle> timer_, again_;
   Lifetime lifetime_;
 };
 

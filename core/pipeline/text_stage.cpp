@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace neuroshard::pipeline {
+namespace {
+
+constexpr Duration piece_asked_again = std::chrono::milliseconds(100);  // of a full queue
+
+}  // namespace
 
 TextStage::TextStage(const Surroundings& surroundings, SessionTable& table, Executor& compute,
                      std::shared_ptr<TextLane> lane, TextStageOptions options)
@@ -46,28 +51,43 @@ void TextStage::piece_arrived(const SessionId& id) {
 }
 
 void TextStage::text_ended(std::uint64_t number) {
-  (void)compute_.post([lane = lane_, number] { lane->close(number); });
+  ended_.push_back(number);
+  close_ended();
+}
+
+// Where the queue has no place, they wait for the next piece.
+void TextStage::close_ended() {
+  if (ended_.empty()) return;
+  const bool posted = compute_.post([lane = lane_, ended = ended_] {
+    for (const std::uint64_t number : ended) lane->close(number);
+  });
+  if (posted) ended_.clear();
 }
 
 void TextStage::pump() {
+  close_ended();
   while (!running_ && !turns_.empty()) {
     const SessionId id = turns_.front();
     turns_.pop_front();
     TextSession* const text = session(id);
     const TextSession::Piece* const piece = text == nullptr ? nullptr : text->next_piece();
     if (piece == nullptr) continue;  // it ended meanwhile
-    running_ = true;
     const Route& route = text->route();
-    (void)compute_.post(
-        [this, lane = lane_, &executor = around_.executor, life = lifetime_.token(), id,
-         number = text->number(), payload = piece->payload,
-         job = TextLane::Piece{piece->work.sequences, route.length, piece->work.result_wanted(), route.wire,
-                               route.positions, route.scores}] {
+    running_ =
+        compute_.post([this, lane = lane_, &executor = around_.executor, life = lifetime_.token(), id,
+                       number = text->number(), payload = piece->payload,
+                       job = TextLane::Piece{piece->work.sequences, route.length, piece->work.result_wanted(),
+                                             route.wire, route.positions, route.scores}] {
           auto output = lane->extend(number, job, *payload);
           (void)executor.post([this, life, id, number, output = std::move(output)] {
             if (life.alive()) computed(id, number, output);
           });
         });
+    if (running_) continue;
+    // The queue is full.
+    turns_.push_front(id);
+    again_ = around_.executor.post_after(piece_asked_again, [this] { pump(); });
+    return;
   }
 }
 

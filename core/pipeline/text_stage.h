@@ -11,6 +11,7 @@
 
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "core/pipeline/session_table.h"
 #include "core/pipeline/text_lane.h"
@@ -42,6 +43,7 @@ class TextStage final : private TextHost {
   TextSession* session(const SessionId& id) {
     return static_cast<TextSession*>(table_.find(SessionKind::Text, id));
   }
+  void close_ended();
   void pump();
   void computed(const SessionId& id, std::uint64_t number, Expected<TextLane::Output> output);
 
@@ -50,8 +52,10 @@ class TextStage final : private TextHost {
   Executor& compute_;
   const std::shared_ptr<TextLane> lane_;
   const TextStageOptions options_;
-  std::deque<SessionId> turns_;  // of sessions with pieces to compute
+  std::deque<SessionId> turns_;       // of sessions with pieces to compute
+  std::vector<std::uint64_t> ended_;  // texts whose caches the lane still keeps
   bool running_ = false;
+  std::unique_ptr<TimerHandle> again_;
   std::uint64_t next_number_ = 1;
   Lifetime lifetime_;
 };

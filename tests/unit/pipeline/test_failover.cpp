@@ -326,6 +326,40 @@ class TestPipelineFailover : public QObject {
     QVERIFY2(other.silent->works() <= window, QByteArray::number(other.silent->works()).constData());
   }
 
+  // Nor do tasks that drop it pile up while the compute thread is busy.
+  void finished_work_leaves_the_queue_of_jobs_short() {
+    Fixture all(*module_, 100'000);
+    Node& liar = all.lab.add_node();
+    pipeline::Route route = all.lab.route(all.first, sequences, 4);
+    pipeline::sign_route(route, liar.key, {});
+    RawEnd driver(all.lab, liar, route, 0);
+    all.lab.compute().busy = true;
+    for (std::uint32_t i = 0; i < 200; ++i) driver.work(i, i);
+    all.lab.run_for(10 * test::second);
+    QVERIFY2(driver.ended.empty(), driver.ended.c_str());
+    const std::size_t waiting = all.lab.compute().waiting.size();
+    QVERIFY2(waiting >= 1 && waiting <= 2, QByteArray::number(waiting).constData());
+  }
+
+  // The engine's queue of jobs is bounded.
+  void a_stage_goes_on_after_its_queue_was_full() {
+    Fixture all(*module_, 4);
+    const auto driver = all.drive(12, 40);
+    driver->start();
+    for (std::size_t done = 4; done < 36; ++done) {
+      QVERIFY2(all.lab.run_until([&] { return driver->done.size() >= done; }, 10 * test::second),
+               QByteArray::number(done).constData());
+      all.lab.compute().refused = 3;
+    }
+    QVERIFY(all.lab.run_until([&] { return driver->finished(); }, 10 * test::second));
+    all.lab.run_for(test::second);
+    QVERIFY(driver->lost.empty());
+    for (const Node* stage : all.first) {
+      QCOMPARE(applied(*stage), std::uint64_t{40});
+      QCOMPARE(stage->worker->lost_micro_batches(), std::uint64_t{0});
+    }
+  }
+
   // Nor does it pile up on its way out.
   void a_hop_that_does_not_read_ends_its_session() {
     Fixture all(*module_, 100'000);

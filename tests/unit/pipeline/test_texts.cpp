@@ -295,6 +295,22 @@ class TestPipelineTexts : public QObject {
       for (const Node* node : stages) QVERIFY(!node->alive || node->texts->sessions() == 0);
   }
 
+  void a_text_goes_on_after_the_queue_of_jobs_was_full() {
+    const auto prompt = prompt_of(9);
+    const auto expected = alone(*module_, prompt, 12, 4);
+    Fixture all(*module_);
+    all.begin(4);
+    all.lab.compute().refused = 5;
+    QVERIFY(all.write(prompt, 12).ok());
+    for (std::size_t tokens = 1; tokens < 10; ++tokens) {
+      QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() >= tokens; }, 10 * test::second));
+      all.lab.compute().refused = 2;
+    }
+    QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() == 12; }, 10 * test::second));
+    QCOMPARE(all.writer.tokens, expected);
+    QCOMPARE(all.driver->replaced(), std::uint64_t{0});
+  }
+
   // A driver calls its pieces finished before they are computed.
   void pieces_of_losses_do_not_pile_up() {
     Fixture all(*module_);
