@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t piece_positions = 256;
 constexpr std::uint32_t text_window = 4;  // logits that a driver waits for; a text asks for one at a time
+constexpr pipeline::WireFormat text_wire = pipeline::WireFormat::Fp32;
 
 Error round_is_over() {
   return make_error(ErrorCode::Cancelled, "a new round has begun");
@@ -115,6 +116,11 @@ Expected<void> PartTexts::admit(const pipeline::Route& route) const {
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("a text of this network has {} positions, in pieces of {} at most",
                                   part_->shape.sequence, piece_positions));
+  const std::uint32_t most = route.asks_for_losses() ? PartLosses::window : text_window;
+  if (route.window > most || route.wire != text_wire)
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("a text of this network has at most {} pieces under way, in {}", most,
+                                  to_text(text_wire)));
   NS_RETURN_IF_ERROR(services_.holders.admit(crypto::node_id(route.driver)));
   if (!round_) return make_error(ErrorCode::Unavailable, "this node has no certified weights yet");
   if (route.base != base_of(*round_))
@@ -135,7 +141,7 @@ Expected<pipeline::Route> PartTexts::route() {
   NS_ASSIGN_OR_RETURN(route.hops, services_.holders.for_text(*registry));
   services_.entropy.fill({route.session.data(), route.session.size()});
   route.kind = pipeline::SessionKind::Text;
-  route.wire = pipeline::WireFormat::Fp32;
+  route.wire = text_wire;
   route.base = base_of(*round_);
   return route;
 }

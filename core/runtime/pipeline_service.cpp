@@ -17,6 +17,7 @@ constexpr Duration told_again = std::chrono::minutes(1);
 // Sessions are let in by the most that each may keep, which is several times what they do keep.
 constexpr std::uint64_t sessions_reserve = 8, least_session_bytes = 64u << 20;
 constexpr std::size_t sessions_of_a_driver = 2;  // one takes the place of the other
+constexpr pipeline::WireFormat training_wire = pipeline::WireFormat::Bf16;
 
 }  // namespace
 
@@ -124,12 +125,20 @@ void PipelineService::end_driver() {
   driver_.reset();
 }
 
-// Micro-batches of another size would not fill a batch exactly.
+// Micro-batches of another size would not fill a batch exactly. A larger window would take the memory of other sessions.
 Expected<void> PipelineService::admit(const pipeline::Route& route) const {
   if (route.sequences != part_->sequences || route.length != shape_.sequence)
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("micro-batches of this network have {} sequences of {} tokens",
                                   part_->sequences, shape_.sequence));
+  if (route.wire != training_wire)
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("the stages of this network exchange {}", to_text(training_wire)));
+  // That of a driver alone. A session that began in an earlier round has the window of that round's members.
+  const std::uint32_t most = config::pipeline_window(holders_.parts(), 1, 1);
+  if (route.window > most)
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("a session of this network has at most {} micro-batches under way", most));
   return holders_.admit(crypto::node_id(route.driver));
 }
 
@@ -184,6 +193,7 @@ pipeline::Route PipelineService::route(const chain::Registry& registry,
   route.length = shape_.sequence;
   route.window = config::pipeline_window(holders_.parts(), registry.active().size(),
                                          std::max<std::size_t>(1, holders_.fewest(registry)));
+  route.wire = training_wire;
   route.base = registry.opening({});
   route.hops = std::move(hops);
   return route;

@@ -319,13 +319,16 @@ class TestPartTexts : public QObject {
   }
 
   // Before its signature is checked.
-  void a_stage_refuses_other_rounds_longer_texts_and_strangers_data() {
+  void a_stage_refuses_other_rounds_sizes_and_strangers_data() {
     QTest::addColumn<QString>("text");
     QTest::newRow("another round") << "those of round 3";
     QTest::newRow("longer") << "has 8 positions";
     QTest::newRow("stranger") << "no voter has vouched";
+    QTest::newRow("window") << "at most 4 pieces under way, in fp32";
+    QTest::newRow("format") << "at most 4 pieces under way, in fp32";
+    QTest::newRow("window of losses") << "at most 2 pieces under way, in fp32";
   }
-  void a_stage_refuses_other_rounds_longer_texts_and_strangers() {
+  void a_stage_refuses_other_rounds_sizes_and_strangers() {
     QFETCH(QString, text);
     const QByteArray row = QTest::currentDataTag();
     Bench bench;
@@ -339,7 +342,9 @@ class TestPartTexts : public QObject {
     route.length = 1;
     route.window = 1;
     route.positions = row == "longer" ? window + 1 : window;
-    route.wire = pipeline::WireFormat::Fp32;
+    route.wire = row == "format" ? pipeline::WireFormat::Bf16 : pipeline::WireFormat::Fp32;
+    if (row == "window") route.window = 5;
+    if (row == "window of losses") route.window = 3, route.positions = 0;
     route.base[0] = row == "another round" ? 4 : 3;
     route.hops = {{crypto::node_id(bench.key().public_key()), Bench::range()}};
     std::vector<std::string> lost;

@@ -79,6 +79,26 @@ class TestPipelineService : public QObject {
     QVERIFY(bench.drive(Bench::sequences).ok());
   }
 
+  // They would take the memory of others' sessions.
+  void larger_windows_and_other_formats_are_refused() {
+    Bench bench;
+    bench.attach_and_wait();
+    const crypto::KeyPair& key = bench.members.key(Members::first);
+    const auto ask = [&](std::uint32_t window, pipeline::WireFormat wire) {
+      pipeline::Route route = bench.route(key, {Members::self, Members::second});
+      route.window = window;
+      route.wire = wire;
+      return bench.answer(bench.members.id(Members::first), route, key);
+    };
+    const char* const most = "at most 6 micro-batches";  // 2 · 2 parts + 2
+    for (const std::uint32_t window : {7u, 256u})
+      QVERIFY(refuses(ask(window, pipeline::WireFormat::Bf16), ErrorCode::InvalidArgument, most));
+    QVERIFY(refuses(ask(2, pipeline::WireFormat::Fp32), ErrorCode::InvalidArgument, "exchange bf16"));
+    QCOMPARE(bench.view().sessions, 1u);
+    (void)ask(6, pipeline::WireFormat::Bf16);  // its holder of part 2 has no address
+    QCOMPARE(bench.view().sessions, 2u);
+  }
+
   void sessions_of_others_count_while_their_drivers_are_there() {
     Bench bench;
     bench.attach_and_wait();
