@@ -23,7 +23,8 @@ HopSession::HopSession(const Surroundings& surroundings, const Route& route, std
                ready_ = true;
                tell_ready();
              }}),
-      detached_at_(surroundings.clock.monotonic_now()) {
+      detached_at_(surroundings.clock.monotonic_now()),
+      last_work_(detached_at_) {
   lead_on();
 }
 

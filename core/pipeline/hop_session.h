@@ -29,6 +29,10 @@ class HopSession {
   virtual Expected<void> work(const Work& work, Bytes payload) = 0;
   // A hop beside this one does not read, so what it is sent piles up.
   bool is_crowded() const;
+  // When work came last; at first, when the session began.
+  MonotonicTime last_work() const { return last_work_; }
+  void note_work() { last_work_ = around_.clock.monotonic_now(); }
+  virtual bool has_unfinished() const = 0;  // work that may still get a result
   // The driver is done, or gone; what is unfinished is dropped.
   virtual void close(std::uint64_t finished_below);
 
@@ -56,7 +60,7 @@ class HopSession {
   NextHop next_;
   FrameStream* earlier_ = nullptr;
   std::uint64_t attachment_ = 0;
-  MonotonicTime detached_at_{};
+  MonotonicTime detached_at_{}, last_work_{};
   bool closed_ = false;
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace neuroshard::pipeline {
 namespace {
@@ -105,10 +104,14 @@ Expected<void> SessionTable::admit_new(const Route& route) const {
     return refusal(ErrorCode::Denied, "earlier sessions of this driver held the stage up; try later");
   const SessionRules& rules = rules_.at(route.kind);
   if (rules.admit) NS_RETURN_IF_ERROR(rules.admit(route));
-  return admit_size(rules, route);
+  if (const auto room = room_for(route); !room.ok()) return room.error();
+  return {};
 }
 
-Expected<void> SessionTable::admit_size(const SessionRules& rules, const Route& route) const {
+Expected<std::vector<SessionId>> SessionTable::room_for(const Route& route) const {
+  const SessionRules& rules = rules_.at(route.kind);
+  const MonotonicTime now = around_.clock.monotonic_now();
+  std::vector<const HopSession*> idle;
   std::uint64_t bytes = rules.bytes_of(route);
   std::size_t sessions = 0, of_driver = 0;
   for (const auto& [id, session] : sessions_) {
@@ -116,12 +119,42 @@ Expected<void> SessionTable::admit_size(const SessionRules& rules, const Route& 
     ++sessions;
     bytes += rules.bytes_of(session->route());
     if (session->route().driver == route.driver) ++of_driver;
+    if (!session->has_unfinished() && now - session->last_work() > options_.place_without_work)
+      idle.push_back(session.get());
   }
-  if (of_driver >= rules.limits.of_one_driver)
+  std::sort(idle.begin(), idle.end(),
+            [](const auto* one, const auto* other) { return one->last_work() < other->last_work(); });
+  std::vector<SessionId> ending;
+  const auto end_idle = [&](bool of_all, const auto& is_enough) {
+    for (auto at = idle.begin(); at != idle.end() && !is_enough();) {
+      const Route& one = (*at)->route();
+      const bool same_driver = one.driver == route.driver;
+      if (!of_all && !same_driver) {
+        ++at;
+        continue;
+      }
+      --sessions;
+      bytes -= rules.bytes_of(one);
+      if (same_driver) --of_driver;
+      ending.push_back(one.session);
+      at = idle.erase(at);
+    }
+    return is_enough();
+  };
+  if (!end_idle(false, [&] { return of_driver < rules.limits.of_one_driver; }))
     return refusal(ErrorCode::Exhausted, "this driver has too many sessions at this stage");
-  if (sessions >= rules.limits.sessions || bytes > rules.limits.bytes)
+  if (!end_idle(true, [&] { return sessions < rules.limits.sessions && bytes <= rules.limits.bytes; }))
     return refusal(ErrorCode::Exhausted, "this stage has no place for another session");
-  return {};
+  return ending;
+}
+
+// The route is admitted, so there is room.
+void SessionTable::make_room(const Route& route) {
+  const auto ending = room_for(route);
+  if (!ending.ok()) return;
+  for (const SessionId& id : *ending)
+    refuse(id, refusal(ErrorCode::Cancelled,
+                       "another session has the place of this one, which had no work for a minute"));
 }
 
 Expected<void> SessionTable::admit_change(const Route& now, const Route& route) const {
@@ -143,6 +176,7 @@ void SessionTable::received(EarlierPtr earlier, ByteSpan header, Bytes payload) 
   if (const auto* route = std::get_if<Follow>(&message)) return follow(earlier, route->route);
   if (const auto* work = std::get_if<Work>(&message)) {
     const SessionId id = earlier->session->route().session;
+    earlier->session->note_work();
     if (auto taken = earlier->session->work(*work, std::move(payload)); !taken.ok())
       refuse(id, taken.error());
   } else if (const auto* close = std::get_if<Close>(&message)) {
@@ -152,6 +186,7 @@ void SessionTable::received(EarlierPtr earlier, ByteSpan header, Bytes payload) 
 }
 
 void SessionTable::follow(EarlierPtr earlier, const Route& route) {
+  if (!sessions_.contains(route.session)) make_room(route);
   auto& session = sessions_[route.session];
   if (session == nullptr)
     session = rules_.at(route.kind).make(route, *route.position_of(around_.own));

@@ -2,7 +2,8 @@
 // (stage_worker.h, text_stage.h) says what is done in them.
 //
 // A stage that pauses breaks off the streams of its sessions; drivers then lead them around it. A session whose earlier hop
-// is gone waits for another one. Without its driver it ends.
+// is gone waits for another one. Without its driver it ends. Where there is no place for a new session, those that have had no
+// work for longer than `place_without_work` end, the longest first; their drivers may ask again.
 //
 // Bad input: a stream of a stranger, a route that is wrong or leads elsewhere, a message that is out of order or too
 // large break that stream off with a reason; other sessions go on. Threads: the executor's, all members.
@@ -13,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/pipeline/hop_session.h"
 
@@ -29,6 +31,7 @@ struct TableOptions {
   Bytes network;               // for the signatures of routes
   std::size_t newcomers = 64;  // streams that have not named their session
   Duration earlier_hop_missing = std::chrono::seconds(15);
+  Duration place_without_work = std::chrono::minutes(1);  // then another session may have the place
 };
 
 // Of the sessions of one kind.
@@ -83,7 +86,9 @@ class SessionTable {
   Expected<void> admit_route(const Earlier& earlier, const Route& route) const;
   Expected<void> admit_change(const Route& now, const Route& route) const;
   Expected<void> admit_new(const Route& route) const;
-  Expected<void> admit_size(const SessionRules& rules, const Route& route) const;
+  // The sessions that have to end for a new one. Exhausted: too few have no work.
+  Expected<std::vector<SessionId>> room_for(const Route& route) const;
+  void make_room(const Route& route);
   void received(EarlierPtr earlier, ByteSpan header, Bytes payload);
   void follow(EarlierPtr earlier, const Route& route);
   void ended(EarlierPtr earlier);

@@ -56,6 +56,11 @@ Expected<void> StageSession::work(const Work& work, Bytes payload) {
   return {};
 }
 
+bool StageSession::has_unfinished() const {
+  return std::any_of(held_.begin(), held_.end(),
+                     [](const auto& entry) { return entry.second.phase != Phase::Answered; });
+}
+
 void StageSession::forget_below(std::uint64_t index) {
   if (index <= finished_below_) return;
   finished_below_ = index;

@@ -33,6 +33,7 @@ class StageSession final : public HopSession {
 
   // Refused: a micro-batch without a target.
   Expected<void> work(const Work& work, Bytes payload) override;
+  bool has_unfinished() const override;
   void close(std::uint64_t finished_below) override;
 
   // ---- the compute thread

@@ -275,6 +275,40 @@ class TestPipelineFailover : public QObject {
     QCOMPARE(all.first[0]->worker->sessions(), most + 1);
   }
 
+  // They say that they are there, and send nothing.
+  void idle_sessions_make_room_for_one_that_works() {
+    Fixture all(*module_, 1000);
+    constexpr pipeline::SessionLimits limits{};
+    std::vector<std::unique_ptr<RawEnd>> idle;
+    for (std::size_t i = 0; i < limits.sessions / limits.of_one_driver; ++i) {
+      Node& liar = all.lab.add_node();
+      for (std::size_t k = 0; k < limits.of_one_driver; ++k) {
+        pipeline::Route route = all.lab.route(all.first, sequences, 4);
+        pipeline::sign_route(route, liar.key, {});
+        idle.push_back(std::make_unique<RawEnd>(all.lab, liar, route, 0));
+      }
+    }
+    all.lab.run_for(test::second);
+    QCOMPARE(all.first[0]->worker->sessions(), limits.sessions);
+    const auto honest = all.drive(14, 8);
+    honest->holders = [&](const pipeline::StageRange& range) {
+      for (const Node* stage : all.first)
+        if (stage->range == range) return std::vector<net::NodeId>{stage->id};
+      return std::vector<net::NodeId>();
+    };
+    honest->start();
+    all.lab.run_for(50 * test::second);
+    QCOMPARE(honest->done.size(), std::size_t{0});
+    QVERIFY(!honest->lost.empty());
+    QVERIFY2(honest->lost[0].what.find("no place for another session") != std::string::npos,
+             honest->lost[0].what.c_str());
+    QVERIFY(all.lab.run_until([&] { return honest->finished(); }, 20 * test::second));
+    QCOMPARE(all.first[0]->worker->sessions(), limits.sessions);  // one has ended
+    const auto ended =
+        std::count_if(idle.begin(), idle.end(), [](const auto& one) { return !one->ended.empty(); });
+    QCOMPARE(ended, std::ptrdiff_t{1});
+  }
+
   // A driver leads its session to a node of its own that never answers. A step waits for all that is under way, but not
   // for ever.
   void a_later_hop_that_never_answers() {
