@@ -12,6 +12,8 @@ constexpr Duration sweep_interval = std::chrono::seconds(1);
 constexpr Duration first_refusal = std::chrono::seconds(30), longest_refusal = std::chrono::hours(24);
 constexpr Duration refusal_remembered = std::chrono::hours(1);  // after its end
 constexpr std::size_t most_refused = 1024;                      // drivers
+// Sessions of a driver, and drivers, that the table remembers.
+constexpr std::size_t most_ended = 256, most_ended_drivers = 1024;
 
 Error refusal(ErrorCode code, std::string text) {
   return make_error(code, std::move(text));
@@ -99,6 +101,7 @@ Expected<void> SessionTable::admit_route(const Earlier& earlier, const Route& ro
 }
 
 Expected<void> SessionTable::admit_new(const Route& route) const {
+  if (has_ended(route)) return refusal(ErrorCode::Denied, "this session is over");
   const auto refused = refused_.find(route.driver);
   if (refused != refused_.end() && around_.clock.monotonic_now() < refused->second.until)
     return refusal(ErrorCode::Denied, "earlier sessions of this driver held the stage up; try later");
@@ -232,6 +235,7 @@ void SessionTable::refuse(const SessionId& id, const Error& reason) {
     earlier->frames->break_off(reason);
     earlier_.erase(earlier);
   }
+  remember(found->second->route());
   const auto gone = std::move(found->second);  // it may look for itself while it ends
   sessions_.erase(found);
 }
@@ -279,8 +283,26 @@ void SessionTable::remove(const SessionId& id) {
     found->second->attach(nullptr);
     earlier_.erase(earlier);
   }
+  remember(found->second->route());
   closing_.push_back(std::move(found->second));
   sessions_.erase(found);
+}
+
+void SessionTable::remember(const Route& route) {
+  const std::pair of{route.kind, route.driver};
+  if (ended_.size() >= most_ended_drivers && !ended_.contains(of)) ended_.clear();
+  std::deque<Ended>& ended = ended_[of];
+  std::erase_if(ended, [&](const Ended& one) { return one.session == route.session; });
+  if (ended.size() >= most_ended) ended.pop_front();
+  ended.push_back({route.session, route.revision});
+}
+
+bool SessionTable::has_ended(const Route& route) const {
+  const auto found = ended_.find({route.kind, route.driver});
+  if (found == ended_.end()) return false;
+  return std::any_of(found->second.begin(), found->second.end(), [&](const Ended& one) {
+    return one.session == route.session && one.revision >= route.revision;
+  });
 }
 
 void SessionTable::sweep() {

@@ -5,15 +5,20 @@
 // is gone waits for another one. Without its driver it ends. Where there is no place for a new session, those that have had no
 // work for longer than `place_without_work` end, the longest first; their drivers may ask again.
 //
+// A driver signs a route once, and every node on it has it. So the table remembers the sessions that have ended: a node that
+// sends such a route again would take its driver's places.
+//
 // Bad input: a stream of a stranger, a route that is wrong or leads elsewhere, a message that is out of order or too
 // large break that stream off with a reason; other sessions go on. Threads: the executor's, all members.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/pipeline/hop_session.h"
@@ -94,6 +99,8 @@ class SessionTable {
   void ended(EarlierPtr earlier);
   EarlierPtr stream_of(const HopSession* session);
   void remove(const SessionId& id);
+  void remember(const Route& route);
+  bool has_ended(const Route& route) const;  // with this revision or a higher one
   void sweep();
 
   const Surroundings around_;
@@ -107,6 +114,11 @@ class SessionTable {
     Duration length{};
   };
   std::map<crypto::PublicKey, Refused> refused_;  // drivers
+  struct Ended {
+    SessionId session{};
+    std::uint32_t revision = 0;
+  };
+  std::map<std::pair<SessionKind, crypto::PublicKey>, std::deque<Ended>> ended_;  // by driver
   std::map<SessionKind, Error> paused_;
   std::unique_ptr<TimerHandle> sweep_timer_;
 };

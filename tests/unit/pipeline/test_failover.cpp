@@ -275,6 +275,28 @@ class TestPipelineFailover : public QObject {
     QCOMPARE(all.first[0]->worker->sessions(), most + 1);
   }
 
+  // A node has the routes of the driver's earlier sessions, and would fill the driver's places at the later nodes.
+  void a_route_of_an_ended_session_is_refused() {
+    Fixture all(*module_, 4);
+    Node& home = all.lab.add_node();
+    LabDriver driver(all.lab, home, all.lab.route(all.first, sequences, 4), all.shape, 15, 8);
+    driver.start();
+    QVERIFY(all.lab.run_until([&] { return driver.finished(); }, 10 * test::second));
+    pipeline::Route route = driver.driver().route();
+    driver.driver().close();
+    all.lab.run_for(3 * test::second);
+    QCOMPARE(all.first[1]->worker->sessions(), std::size_t{0});
+    RawEnd replay(all.lab, *all.first[0], route, 1);
+    QVERIFY(all.lab.run_until([&] { return !replay.ended.empty(); }, 5 * test::second));
+    QVERIFY2(replay.ended.find("this session is over") != std::string::npos, replay.ended.c_str());
+    QCOMPARE(all.first[1]->worker->sessions(), std::size_t{0});
+    // The driver itself may go on with it.
+    ++route.revision;
+    pipeline::sign_route(route, home.key, {});
+    RawEnd later(all.lab, *all.first[0], route, 1);
+    QVERIFY(all.lab.run_until([&] { return later.is_ready(); }, 5 * test::second));
+  }
+
   // They say that they are there, and send nothing.
   void idle_sessions_make_room_for_one_that_works() {
     Fixture all(*module_, 1000);
