@@ -24,7 +24,8 @@ HopSession::HopSession(const Surroundings& surroundings, const Route& route, std
                tell_ready();
              }}),
       detached_at_(surroundings.clock.monotonic_now()),
-      last_work_(detached_at_) {
+      last_work_(detached_at_),
+      route_changes_(route_changes_per_second, route_changes_at_once, detached_at_) {
   lead_on();
 }
 
@@ -51,6 +52,10 @@ void HopSession::follow(const Route& route) {
   route_ = route;
   position_ = route.position_of(around_.own).value();
   lead_on();
+}
+
+bool HopSession::may_change_route() {
+  return route_changes_.try_take(1, around_.clock.monotonic_now());
 }
 
 Expected<std::size_t> HopSession::admit(const Message& message) const {

@@ -4,6 +4,7 @@
 // Threads: the executor's.
 #pragma once
 
+#include "core/net/token_bucket.h"
 #include "core/pipeline/next_hop.h"
 
 namespace neuroshard::pipeline {
@@ -24,6 +25,8 @@ class HopSession {
   bool attached() const { return earlier_ != nullptr; }
   MonotonicTime detached_at() const { return detached_at_; }
   void follow(const Route& route);  // of a higher revision
+  // Whether the route may change once more now; if so, it counts. A driver changes it for each hop that is lost.
+  bool may_change_route();
   // The size of the payload that belongs to a message of the hop before, or why it may not come.
   Expected<std::size_t> admit(const Message& message) const;
   virtual Expected<void> work(const Work& work, Bytes payload) = 0;
@@ -61,6 +64,7 @@ class HopSession {
   FrameStream* earlier_ = nullptr;
   std::uint64_t attachment_ = 0;
   MonotonicTime detached_at_{}, last_work_{};
+  net::TokenBucket route_changes_;
   bool closed_ = false;
 };
 

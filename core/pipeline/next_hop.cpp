@@ -32,8 +32,9 @@ void NextHop::await_ready() {
 void NextHop::open() {
   stream_.reset();
   opening_ = true;
-  around_.lines.open(hop().node, [this, attempt = ++attempt_, life = lifetime_.token()](
-                                     Expected<std::shared_ptr<net::PeerStream>> stream) {
+  turn_.reset();  // before the next one waits for its own
+  turn_ = around_.lines.open(hop().node, [this, attempt = ++attempt_, life = lifetime_.token()](
+                                             Expected<std::shared_ptr<net::PeerStream>> stream) {
     if (!life.alive() || attempt != attempt_) return;
     opening_ = false;
     if (!stream.ok()) return lose(stream.error());

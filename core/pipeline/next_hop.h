@@ -28,8 +28,9 @@ class Lines {
  public:
   using Opened = std::function<void(Expected<std::shared_ptr<net::PeerStream>>)>;
   virtual ~Lines() = default;
-  // `done` once, later, on the executor.
-  virtual void open(const net::NodeId& peer, Opened done) = 0;
+  // `done` once, later, on the executor. The end of what it returns gives the attempt up: while it waits for its turn, it is
+  // not made, and `done` is not called. Null: it waits for nothing.
+  virtual std::unique_ptr<TimerHandle> open(const net::NodeId& peer, Opened done) = 0;
 };
 
 // Services of every end of a session; all outlive it.
@@ -90,6 +91,7 @@ class NextHop {
   std::unique_ptr<FrameStream> stream_;
   std::uint64_t attempt_ = 0;  // to open a stream; an earlier one's answer is of no interest
   bool opening_ = false;
+  std::unique_ptr<TimerHandle> turn_;   // of the attempt
   std::map<std::uint64_t, Sent> kept_;  // by index
   std::set<std::uint64_t> unanswered_;
   std::uint64_t finished_below_ = 0;

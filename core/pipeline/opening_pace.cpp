@@ -12,4 +12,8 @@ Duration OpeningPace::wait(const net::NodeId& peer, MonotonicTime now) {
   return peers_.try_emplace(peer, rate, burst, now).first->second.take(1, now);
 }
 
+void OpeningPace::give_back(const net::NodeId& peer) {
+  if (const auto found = peers_.find(peer); found != peers_.end()) found->second.give_back(1);
+}
+
 }  // namespace neuroshard::pipeline

@@ -21,6 +21,8 @@ class OpeningPace {
 
   // The time to wait; counts the stream. Four fifths of what the peer allows, as clocks differ.
   Duration wait(const net::NodeId& peer, MonotonicTime now);
+  // The stream that was counted is not opened.
+  void give_back(const net::NodeId& peer);
   std::size_t remembered() const { return peers_.size(); }
 
  private:

@@ -1,5 +1,5 @@
-// Lines over the node's connections to its peers, opened at a pace that they allow. A line to the node itself leads to its own
-// sessions.
+// Lines over the node's connections to its peers, opened at a pace that they allow. An attempt that is given up gives its turn
+// back: all sessions share the pace. A line to the node itself leads to its own sessions.
 #pragma once
 
 #include <functional>
@@ -25,9 +25,15 @@ class PeerLines final : public Lines {
 
   // Null: this node has no stage. The table outlives the lines, or is withdrawn.
   void set_own_sessions(SessionTable* table) { own_sessions_ = table; }
-  void open(const net::NodeId& peer, Opened done) override;
+  std::unique_ptr<TimerHandle> open(const net::NodeId& peer, Opened done) override;
 
  private:
+  class Turn;
+  struct Waiting {
+    net::NodeId peer{};
+    std::unique_ptr<TimerHandle> timer;
+  };
+  void give_up(std::uint64_t number);
   void connect(const net::NodeId& peer, Opened done);
   void open_own(Opened done);
 
@@ -38,7 +44,7 @@ class PeerLines final : public Lines {
   const FindContact find_;
   SessionTable* own_sessions_ = nullptr;
   OpeningPace pace_;
-  std::map<std::uint64_t, std::unique_ptr<TimerHandle>> waiting_;  // for their turn, by number
+  std::map<std::uint64_t, Waiting> waiting_;  // for their turn, by number
   std::uint64_t next_number_ = 0;
   Lifetime lifetime_;
 };

@@ -32,6 +32,8 @@ inline constexpr std::uint32_t max_micro_batch_tokens = 1u << 16;
 inline constexpr std::size_t max_tensor_bytes = 256u << 20;  // of one micro-batch between two stages
 
 inline constexpr std::uint32_t max_positions = 1u << 17;  // of a text
+// Changes of a session's route that a stage lets pass: each has a signature to check, and may have a line to open.
+inline constexpr double route_changes_per_second = 4, route_changes_at_once = 16;
 
 enum class SessionKind : std::uint8_t {
   Training = 0,

@@ -8,6 +8,7 @@ namespace neuroshard::pipeline {
 namespace {
 
 constexpr std::size_t most_failures = 1024;  // remembered
+constexpr double share = 0.8;                // of the changes that a stage allows, as clocks differ
 
 }  // namespace
 
@@ -20,7 +21,8 @@ SessionLead::SessionLead(const Surroundings& surroundings, const crypto::KeyPair
       events_(std::move(events)),
       hop_(hop),
       retry_(retry),
-      route_(std::move(route)) {
+      route_(std::move(route)),
+      changes_(share * route_changes_per_second, share * route_changes_at_once, clock_.monotonic_now()) {
   sign_route(route_, key_, network_);
 }
 
@@ -63,7 +65,7 @@ std::optional<net::NodeId> SessionLead::choose(std::uint8_t position) const {
 
 void SessionLead::lead_around(std::uint8_t position) {
   const auto other = choose(position);
-  if (!other) {
+  if (!other || !changes_.try_take(1, clock_.monotonic_now())) {
     retries_[position] = executor_.post_after(retry_, [this, position] { lead_around(position); });
     return;
   }

@@ -1,8 +1,8 @@
 // Leads a session: holds its route, and names another holder when a hop is lost. The driver of training and the one
 // of a text lead in the same way.
 //
-// The holder whose last failure is longest ago comes next, and each is asked no more often than every `retry`. Threads:
-// the executor's.
+// The holder whose last failure is longest ago comes next, and each is asked no more often than every `retry`. The route changes
+// no more often than the stages allow, however many holders fail. Threads: the executor's.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/net/token_bucket.h"
 #include "core/pipeline/next_hop.h"
 
 namespace neuroshard::pipeline {
@@ -56,6 +57,7 @@ class SessionLead {
   std::uint64_t replaced_ = 0;
   std::unordered_map<net::NodeId, MonotonicTime, net::NodeIdHash> failed_;  // when last
   std::map<std::uint8_t, std::unique_ptr<TimerHandle>> retries_;            // by position
+  net::TokenBucket changes_;                                                // of the route
 };
 
 }  // namespace neuroshard::pipeline

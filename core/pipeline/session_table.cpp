@@ -93,8 +93,7 @@ Expected<void> SessionTable::admit_route(const Earlier& earlier, const Route& ro
   if (earlier.session != nullptr && (found == sessions_.end() || found->second.get() != earlier.session))
     return refusal(ErrorCode::InvalidArgument, "a stream belongs to one session");
   if (found != sessions_.end() && found->second->route() == route) return {};
-  NS_RETURN_IF_ERROR(found == sessions_.end() ? admit_new(route)
-                                              : admit_change(found->second->route(), route));
+  NS_RETURN_IF_ERROR(found == sessions_.end() ? admit_new(route) : admit_change(*found->second, route));
   if (!signature_holds(route, options_.network))
     return refusal(ErrorCode::Denied, "the driver's signature of the route does not hold");
   return {};
@@ -160,7 +159,8 @@ void SessionTable::make_room(const Route& route) {
                        "another session has the place of this one, which had no work for a minute"));
 }
 
-Expected<void> SessionTable::admit_change(const Route& now, const Route& route) const {
+Expected<void> SessionTable::admit_change(HopSession& session, const Route& route) const {
+  const Route& now = session.route();
   if (now.driver != route.driver) return refusal(ErrorCode::Denied, "the session belongs to another driver");
   if (now.kind != route.kind) return refusal(ErrorCode::InvalidArgument, "a session keeps its kind");
   if (route.revision <= now.revision)
@@ -171,6 +171,10 @@ Expected<void> SessionTable::admit_change(const Route& now, const Route& route) 
   const auto same_range = [](const RouteHop& one, const RouteHop& other) { return one.range == other.range; };
   if (!std::equal(route.hops.begin(), route.hops.end(), now.hops.begin(), now.hops.end(), same_range))
     return refusal(ErrorCode::InvalidArgument, "a session keeps the ranges of its hops");
+  if (session.is_crowded())
+    return refusal(ErrorCode::Exhausted, "a hop of the session does not take what it is sent");
+  if (!session.may_change_route())
+    return refusal(ErrorCode::Exhausted, "the route of this session changes too often");
   return {};
 }
 

@@ -89,7 +89,7 @@ class SessionTable {
 
   Expected<std::size_t> admit(const Earlier& earlier, ByteSpan header) const;
   Expected<void> admit_route(const Earlier& earlier, const Route& route) const;
-  Expected<void> admit_change(const Route& now, const Route& route) const;
+  Expected<void> admit_change(HopSession& session, const Route& route) const;
   Expected<void> admit_new(const Route& route) const;
   // The sessions that have to end for a new one. Exhausted: too few have no work.
   Expected<std::vector<SessionId>> room_for(const Route& route) const;

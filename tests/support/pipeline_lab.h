@@ -280,9 +280,10 @@ class PipelineLab {
   class LabLines final : public pipeline::Lines {
    public:
     LabLines(PipelineLab& lab, Node& own) : lab_(lab), own_(own) {}
-    void open(const net::NodeId& peer, Opened done) override {
+    std::unique_ptr<TimerHandle> open(const net::NodeId& peer, Opened done) override {
       timers_.push_back(
           lab_.executor_.post_after(lab_.delay_ * 2, [this, peer, done] { connect(peer, done); }));
+      return nullptr;
     }
 
    private:

@@ -52,12 +52,13 @@ class OwnLines final : public pipeline::Lines {
   explicit OwnLines(Executor& executor) : executor_(executor) {}
   pipeline::SessionTable* sessions = nullptr;
   net::NodeId own{};
-  void open(const net::NodeId&, Opened done) override {
+  std::unique_ptr<TimerHandle> open(const net::NodeId&, Opened done) override {
     (void)executor_.post([this, done = std::move(done)] {
       auto [here, there] = net::make_local_stream(executor_);
       sessions->take(own, std::move(there));
       done(std::move(here));
     });
+    return nullptr;
   }
 
  private:

@@ -186,6 +186,22 @@ class TestPipelineFailover : public QObject {
     QVERIFY(all.lab.run_until([&] { return driver->finished(); }, 5 * test::second));
   }
 
+  // Each is asked and refuses at once. The stage before them would refuse a route that changes as fast.
+  void many_holders_that_are_gone() {
+    Fixture all(*module_, 4);
+    const pipeline::StageRange range = all.first[1]->range;
+    for (int i = 0; i < 20; ++i) all.lab.kill(all.lab.add_stage(range, limits_of(4)));
+    all.lab.kill(*all.first[1]);
+    all.lab.kill(*all.second[1]);
+    const auto driver = all.drive(17, 12);
+    driver->start();
+    all.lab.run_for(20 * test::second);
+    QVERIFY(driver->lost.size() > 40);
+    for (const pipeline::Lost& lost : driver->lost) QCOMPARE(lost.position, std::uint8_t{1});
+    all.lab.add_stage(range, limits_of(4));
+    QVERIFY(all.lab.run_until([&] { return driver->finished(); }, 5 * test::second));
+  }
+
   // Whatever dies, and when: the work goes on within five seconds, and the one stage that nobody kills has applied
   // every micro-batch once.
   void random_kills_data() {
@@ -295,6 +311,27 @@ class TestPipelineFailover : public QObject {
     pipeline::sign_route(route, home.key, {});
     RawEnd later(all.lab, *all.first[0], route, 1);
     QVERIFY(all.lab.run_until([&] { return later.is_ready(); }, 5 * test::second));
+  }
+
+  // Each change has a signature to check and a line to open.
+  void a_route_changes_a_few_times_a_second() {
+    Fixture all(*module_, 4);
+    Node& liar = all.lab.add_node();
+    pipeline::Route route = all.lab.route(all.first, sequences, 4);
+    pipeline::sign_route(route, liar.key, {});
+    RawEnd driver(all.lab, liar, route, 0);
+    for (std::uint32_t i = 1; i <= 1000; ++i) {
+      route.revision = i;
+      route.hops[1].node = (i % 2 == 0 ? all.first[1] : all.second[1])->id;
+      pipeline::sign_route(route, liar.key, {});
+      driver.send(pipeline::Follow{route});
+    }
+    QVERIFY(all.lab.run_until([&] { return !driver.ended.empty(); }, test::second));
+    QVERIFY2(driver.ended.find("changes too often") != std::string::npos, driver.ended.c_str());
+    const auto honest = all.drive(16, 8);
+    honest->start();
+    QVERIFY(all.lab.run_until([&] { return honest->finished(); }, 2 * test::second));
+    QVERIFY(honest->lost.empty());
   }
 
   // They say that they are there, and send nothing.

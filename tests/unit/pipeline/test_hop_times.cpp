@@ -116,7 +116,7 @@ class AnsweringLines final : public Lines {
   AnsweringLines(sim::World& world, Executor& executor, const Route& route, const compute::ModelShape& shape,
                  std::size_t times)
       : world_(world), executor_(executor), route_(route), shape_(shape), times_(times) {}
-  void open(const net::NodeId&, Opened done) override {
+  std::unique_ptr<TimerHandle> open(const net::NodeId&, Opened done) override {
     auto [here, there] = net::make_local_stream(executor_);
     FrameStream::Events events;
     events.admit = [this](ByteSpan header) -> Expected<std::size_t> { return size(*decode_message(header)); };
@@ -132,6 +132,7 @@ class AnsweringLines final : public Lines {
     frames_ = std::make_unique<FrameStream>(std::move(there), executor_, world_.clock(), FrameTimes(),
                                             encode_message(Alive{}), std::move(events));
     (void)executor_.post([done, stream = std::move(here)] { done(stream); });
+    return nullptr;
   }
 
  private:

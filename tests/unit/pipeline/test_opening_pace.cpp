@@ -3,11 +3,25 @@
 
 #include "core/base/rng.h"
 #include "core/pipeline/opening_pace.h"
+#include "core/pipeline/peer_lines.h"
+#include "core/sim/world.h"
 #include "tests/support/keys.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::pipeline;
+
+namespace {
+
+// Connects to nobody.
+struct NoTransport final : net::PeerTransport {
+  void connect(const net::Dial&, Duration, Connected) override {}
+  void set_hello(net::Hello) override {}
+  const net::Hello& hello() const override { return own; }
+  net::Hello own;
+};
+
+}  // namespace
 
 class TestOpeningPace : public QObject {
   Q_OBJECT
@@ -37,6 +51,44 @@ class TestOpeningPace : public QObject {
     const double seconds = to_seconds(*arrivals.rbegin() - MonotonicTime{});
     QVERIFY2(seconds < 1.3 * std::max(to_seconds(now - MonotonicTime{}), 2000 / stream_limits.per_second),
              qPrintable(QString::number(seconds)));
+  }
+
+  void a_stream_that_is_not_opened_gives_its_turn_back() {
+    OpeningPace pace;
+    MonotonicTime now{};
+    for (int i = 0; i < 40; ++i) (void)pace.wait(net::NodeId{1}, now);
+    const Duration first = pace.wait(net::NodeId{1}, now);
+    for (int i = 0; i < 100; ++i) {
+      pace.give_back(net::NodeId{1});
+      QCOMPARE(pace.wait(net::NodeId{1}, now), first);
+    }
+    pace.give_back(net::NodeId{2});  // that was never counted
+  }
+
+  // A session whose driver names two nodes in turn keeps no other session waiting. Here no node has an address, so an attempt
+  // fails as soon as its turn has come.
+  void attempts_that_are_given_up_keep_nobody_waiting() {
+    sim::World world;
+    sim::HostExecutor executor(world);
+    NoTransport transport;
+    net::PeerPool pool(transport, executor, world.clock());
+    PeerLines lines(pool, executor, world.clock(), net::NodeId{99},
+                    [](const net::NodeId&) { return std::optional<net::Contact>(); });
+    ExchangeLog exchanges;
+    const Surroundings around{lines, executor, world.clock(), exchanges, net::NodeId{99}, {}, {}};
+    NextHop hostile(around, {[](const auto&, const auto&) {}, [](const Lost&) {}});
+    Route route;
+    route.hops.resize(1);
+    for (int i = 0; i < 1000; ++i) {
+      route.hops[0].node = net::NodeId{static_cast<std::uint8_t>(1 + i % 2)};
+      hostile.follow(route, 0);
+    }
+    std::string lost;
+    NextHop honest(around, {[](const auto&, const auto&) {}, [&](const Lost& one) { lost = one.what; }});
+    route.hops[0].node = net::NodeId{1};
+    honest.follow(route, 0);
+    QVERIFY(world.run_until([&] { return !lost.empty(); }, world.now() + std::chrono::seconds(2)));
+    QCOMPARE(lost, std::string("no address of that node is known"));
   }
 
   void it_forgets_peers_that_rest() {

@@ -51,13 +51,14 @@ class OwnLines final : public pipeline::Lines {
   pipeline::SessionTable* sessions = nullptr;
   net::NodeId own{};
   bool silent = false;
-  void open(const net::NodeId&, Opened done) override {
+  std::unique_ptr<TimerHandle> open(const net::NodeId&, Opened done) override {
     (void)executor_.post([this, done = std::move(done)] {
       if (silent) return done(make_error(ErrorCode::Unavailable, "connection refused"));
       auto [here, there] = net::make_local_stream(executor_);
       sessions->take(own, std::move(there));
       done(std::move(here));
     });
+    return nullptr;
   }
 
  private:
