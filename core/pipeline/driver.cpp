@@ -7,6 +7,8 @@
 namespace neuroshard::pipeline {
 namespace {
 
+constexpr Duration watch_interval = std::chrono::seconds(5);
+
 void append_ids(Bytes& bytes, const std::vector<std::int32_t>& ids) {
   for (const std::int32_t id : ids) append_le(bytes, id);
 }
@@ -19,10 +21,12 @@ Driver::Driver(const Surroundings& surroundings, const crypto::KeyPair& key, Byt
       finish_(std::move(events.finished)),
       exchanges_(surroundings.exchanges),
       clock_(surroundings.clock),
+      executor_(surroundings.executor),
       hop_(surroundings, {[this](const Result& done, const Bytes&) { result(done); },
                           [this](const Lost& one) { lead_.lost(one); },
                           [this] {
                             lead_.ready();
+                            moved_ = clock_.monotonic_now();
                             pump();
                           }}),
       lead_(surroundings, key, std::move(network), std::move(route), std::move(events.lead), hop_, retry) {}
@@ -31,7 +35,16 @@ void Driver::start() {
   NS_CHECK(!started_);
   started_ = true;
   lead_.start();
+  watch();
   pump();
+}
+
+void Driver::watch() {
+  watch_timer_ = executor_.post_after(watch_interval, [this] { watch(); });
+  const MonotonicTime now = clock_.monotonic_now();
+  if (unfinished_.empty()) moved_ = now;
+  if (!lead_.is_ready() || now - moved_ < patience) return;
+  hop_.give_up(make_error(ErrorCode::Timeout, "no micro-batch came back from it in time"));
 }
 
 void Driver::wake() {
@@ -40,6 +53,7 @@ void Driver::wake() {
 
 void Driver::close() {
   if (std::exchange(closed_, true)) return;
+  watch_timer_.reset();
   lead_.stop();
   hop_.close(oldest_unfinished());
 }
@@ -72,6 +86,7 @@ void Driver::result(const Result& result) {
   if (!sent.empty() && !result.times.empty() && sent.mapped().revision == route().revision)
     times_.add(route(), clock_.monotonic_now() - sent.mapped().at, result.times);
   ++finished_;
+  moved_ = clock_.monotonic_now();
   exchanges_.finished_below(route().session, oldest_unfinished());
   finish_(result.index, result.sums);
   pump();

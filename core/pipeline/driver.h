@@ -2,8 +2,9 @@
 // and leads the session around a stage that is lost. It has no weights.
 //
 // Errors: a stage that does not answer is replaced by another holder of the same layers, and the micro-batches
-// without a result are sent again. Without another holder the driver asks again, every `retry`, and sends no new ones
-// until all stages are there. Only close() ends a session. Threads: the executor's, all members and all calls back.
+// without a result are sent again. Stages watch those behind them, and the driver watches the first one. Without another
+// holder the driver asks again, every `retry`, and sends no new ones until all stages are there. Only close() ends a session.
+// Threads: the executor's, all members and all calls back.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,9 @@ struct DriverEvents {
 
 class Driver {
  public:
+  // With a first stage that returns nothing. A stage may wait long for its step, and for the later stages.
+  static constexpr Duration patience = std::chrono::minutes(5);
+
   // route: with everything but driver, revision and signature; checked. key outlives the driver.
   Driver(const Surroundings& surroundings, const crypto::KeyPair& key, Bytes network, Route route,
          DriverEvents events, Duration retry = std::chrono::milliseconds(500));
@@ -57,16 +61,20 @@ class Driver {
   void pump();
   std::uint64_t oldest_unfinished() const;
   void result(const Result& result);
+  void watch();
 
   const std::function<std::optional<MicroBatchText>()> next_;
   const std::function<void(std::uint64_t index, const Sums& sums)> finish_;
   ExchangeLog& exchanges_;
   const Clock& clock_;
+  Executor& executor_;
   NextHop hop_;
   SessionLead lead_;
   std::uint64_t next_index_ = 0, finished_ = 0;
   std::map<std::uint64_t, Sent> unfinished_;  // by index
   HopTimes times_;
+  MonotonicTime moved_{};  // when a result came last, or all stages were ready, or nothing was under way
+  std::unique_ptr<TimerHandle> watch_timer_;
   bool started_ = false, closed_ = false;
 };
 

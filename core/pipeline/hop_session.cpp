@@ -30,6 +30,7 @@ HopSession::HopSession(const Surroundings& surroundings, const Route& route, std
 }
 
 void HopSession::lead_on() {
+  led_at_ = around_.clock.monotonic_now();
   ready_ = is_last();
   if (ready_)
     tell_ready();
@@ -52,6 +53,10 @@ void HopSession::follow(const Route& route) {
   route_ = route;
   position_ = route.position_of(around_.own).value();
   lead_on();
+}
+
+void HopSession::doubt_next(const Error& why) {
+  if (ready_ && !is_last()) next_.give_up(why);
 }
 
 bool HopSession::may_change_route() {

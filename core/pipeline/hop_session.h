@@ -30,6 +30,11 @@ class HopSession {
   // The size of the payload that belongs to a message of the hop before, or why it may not come.
   Expected<std::size_t> admit(const Message& message) const;
   virtual Expected<void> work(const Work& work, Bytes payload) = 0;
+  // When the route came that the session follows.
+  MonotonicTime led_at() const { return led_at_; }
+  std::size_t hops_behind() const { return route_.hops.size() - 1 - position_; }
+  // The hop behind gives no results. The driver is told that it is lost, unless it knows of a loss already.
+  void doubt_next(const Error& why);
   // A hop beside this one does not read, so what it is sent piles up.
   bool is_crowded() const;
   // When work came last; at first, when the session began.
@@ -63,7 +68,7 @@ class HopSession {
   NextHop next_;
   FrameStream* earlier_ = nullptr;
   std::uint64_t attachment_ = 0;
-  MonotonicTime detached_at_{}, last_work_{};
+  MonotonicTime detached_at_{}, last_work_{}, led_at_{};
   net::TokenBucket route_changes_;
   bool closed_ = false;
 };

@@ -136,6 +136,14 @@ void NextHop::received(ByteSpan header, Bytes payload) {
   events->result(*result, std::move(payload));
 }
 
+void NextHop::give_up(const Error& why) {
+  stream_.reset();
+  turn_.reset();
+  ++attempt_;
+  opening_ = false;
+  lose(why);
+}
+
 void NextHop::lose(const Error& error) {
   patience_.reset();
   const std::shared_ptr<const Events> events = events_;

@@ -64,6 +64,8 @@ class NextHop {
   // The driver has finished all of a lower index, also what has no result here: another node gave it one. It is not kept any
   // more, and a result that comes later counts for nothing. Not of texts with positions, which are kept as a whole.
   void forget_below(std::uint64_t index);
+  // The hop counts as lost until follow() names one.
+  void give_up(const Error& why);
   void close(std::uint64_t finished_below);  // the session is over
   bool connected() const { return stream_ != nullptr; }
   std::size_t unanswered() const { return unanswered_.size(); }

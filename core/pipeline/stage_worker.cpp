@@ -1,11 +1,13 @@
 #include "core/pipeline/stage_worker.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 namespace neuroshard::pipeline {
 namespace {
 
-constexpr Duration patience_interval = std::chrono::seconds(5);
+constexpr Duration patience_interval = std::chrono::seconds(1);
 constexpr Duration job_asked_again = std::chrono::milliseconds(100);  // of a full queue
 constexpr std::size_t payloads_a_micro_batch = 3;  // what arrived, what was passed on, what was answered
 
@@ -44,16 +46,24 @@ SessionRules StageWorker::rules() {
   return rules;
 }
 
-// A step waits for all that is under way, so one that never returns would hold up everybody.
+// A step waits for all that is under way, so one that never returns would hold up everybody. The stage before the one that
+// keeps it is the first to lose its patience, and names that one. What the driver does then gets the driver no more time.
 void StageWorker::end_what_stands_still() {
   const MonotonicTime now = around_.clock.monotonic_now();
-  std::vector<SessionId> late;
-  for (const auto& [id, since] : under_way_since_)
-    if (now - since > options_.patience) late.push_back(places_.at(id).session);
-  for (const SessionId& session : late)
-    table_.refuse_driver(
-        session,
-        make_error(ErrorCode::Timeout, "a micro-batch did not come back from the later stages in time"));
+  std::set<SessionId> late, over;
+  for (const auto& [id, since] : under_way_since_) {
+    const Place& place = places_.at(id);
+    const StageSession& one = *session(place);  // its end drops what is under way
+    const auto others = static_cast<std::int64_t>(one.hops_behind()) - 1;
+    const Duration patience = options_.patience + others * options_.patience_with_others;
+    if (now - since > patience + options_.time_to_lead_around) over.insert(place.session);
+    if (now - std::max(since, one.led_at()) > patience) late.insert(place.session);
+  }
+  const Error error =
+      make_error(ErrorCode::Timeout, "a micro-batch did not come back from the later stages in time");
+  for (const SessionId& id : over) table_.refuse_driver(id, error);
+  for (const SessionId& id : late)
+    if (HopSession* const one = table_.find(SessionKind::Training, id)) one->doubt_next(error);
   timer_ = around_.executor.post_after(patience_interval, [this] { end_what_stands_still(); });
 }
 

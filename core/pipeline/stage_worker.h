@@ -25,7 +25,10 @@ namespace neuroshard::pipeline {
 struct StageOptions {
   StageSchedule::Limits schedule;
   SessionLimits sessions;
-  Duration patience = std::chrono::seconds(60);   // for a micro-batch to come back from the later stages
+  // For a micro-batch to come back from the next stage, if that is the last one; for each further stage; and for the driver
+  // to lead the session around the next stage, before it is refused.
+  Duration patience = std::chrono::seconds(60), patience_with_others = std::chrono::seconds(5);
+  Duration time_to_lead_around = std::chrono::seconds(30);
   decltype(SessionRules::admit) admit = nullptr;  // as of SessionRules
   // After each step of the slots; null: nobody listens.
   std::function<void(const StageLane::Stepped&, const StageSchedule::Counted&)> stepped = nullptr;

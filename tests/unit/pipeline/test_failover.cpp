@@ -386,7 +386,11 @@ class TestPipelineFailover : public QObject {
     QVERIFY2(hostile.lost[0].what.find("did not come back") != std::string::npos,
              hostile.lost[0].what.c_str());
     // Its driver is not let in again at once; the honest one is.
-    hostile.holders = [&](const pipeline::StageRange& range) { return all.lab.holders(range); };
+    hostile.holders = [&](const pipeline::StageRange& range) {
+      for (const Node* node : {all.first[0], all.first[1], &silent})
+        if (node->range == range) return std::vector<net::NodeId>{node->id};
+      return std::vector<net::NodeId>();
+    };
     hostile.lost.clear();
     honest->add(40);
     QVERIFY(all.lab.run_until([&] { return honest->finished(); }, 10 * test::second));
@@ -472,6 +476,26 @@ class TestPipelineFailover : public QObject {
     QVERIFY(all.lab.run_until(says, minute));
     all.lab.run_for(20 * test::second);
     QCOMPARE(all.first[1]->worker->sessions(), std::size_t{0});
+  }
+
+  void a_hop_that_keeps_everything_is_replaced_data() { a_dead_stage_is_replaced_data(); }
+  // It says that it is there and ready. The hop before it names it, so that the driver is not refused for it.
+  void a_hop_that_keeps_everything_is_replaced() {
+    QFETCH(int, position);
+    Fixture all(*module_, 4);
+    const auto at = static_cast<std::size_t>(position);
+    Node& silent = all.lab.add_silent(all.first[at]->range);
+    std::vector<Node*> hops = all.first;
+    hops[at] = &silent;
+    LabDriver driver(all.lab, all.lab.add_node(), all.lab.route(hops, sequences, 4), all.shape, 18, 12);
+    driver.start();
+    const Duration patience = position == 0 ? pipeline::Driver::patience + minute : 2 * minute;
+    QVERIFY(all.lab.run_until([&] { return driver.finished(); }, patience));
+    QCOMPARE(driver.lost.size(), std::size_t{1});
+    QVERIFY(driver.lost[0].node == silent.id && driver.lost[0].position == position);
+    QCOMPARE(driver.driver().replaced(), std::uint64_t{1});
+    for (const std::size_t i : {0, 1, 2})
+      if (i != at) QCOMPARE(applied(*all.first[i]), std::uint64_t{12});
   }
 
   void a_hop_that_never_gets_ready_is_replaced_data() { a_dead_stage_is_replaced_data(); }
