@@ -55,8 +55,11 @@ void Height::end() {
 void Height::advance() {
   const MonotonicTime now = services_.clock.monotonic_now();
   if (!agreement_.started() && block_is_due()) {
-    services_.presence.block_is_due(now);
-    agreement_.start();
+    services_.mempool.drop_late(tip_, time_of_block());
+    if (block_is_due()) {
+      services_.presence.block_is_due(now);
+      agreement_.start();
+    }
   }
   if (!stalled_ && services_.presence.is_stalled(now, services_.content.deadline())) {
     stalled_ = true;
@@ -120,7 +123,7 @@ void Height::remember(const AgreementMemory& memory, std::function<void()> then)
 // Checks what the block itself shows before anything is computed: its time, and the voters that it marks.
 bool Height::is_plausible(const Block& block, Demand demand) const {
   const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
-  if (block.header.time_ms > wall + max_clock_lead_ms) return false;
+  if (is_too_far_ahead(block.header.time_ms, wall)) return false;
   return demand == Demand::Nothing ||
          services_.presence.agrees_with(block.body.silent, services_.clock.monotonic_now());
 }
@@ -180,10 +183,17 @@ void Height::make_block(bool presence_only) {
   });
 }
 
-void Height::propose(BlockBody body) {
-  if (body.empty()) return agreement_.propose(nullptr);
+std::uint64_t Height::time_of_block() const {
   const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
-  const std::uint64_t time = std::max(wall, tip_.block->header.time_ms + 1);
+  return std::max(wall, tip_.block->header.time_ms + 1);
+}
+
+void Height::propose(BlockBody body) {
+  const std::uint64_t time = time_of_block();
+  // One statement that was right at the tip's time and is over now would keep all others out.
+  services_.mempool.drop_late(tip_, time);
+  body = applicable(services_.rules, *tip_.registry, tip_.block->hash, time, body);
+  if (body.empty()) return agreement_.propose(nullptr);
   auto applied = apply_body(services_.rules, *tip_.registry, tip_.block->hash, time, body, services_.checks);
   // The parts need not apply together: evidence expels members, and statements of theirs may wait. So the block goes
   // without the statements, then without the evidence. The rest waits for a later block.

@@ -77,6 +77,7 @@ class Height final : private AgreementHost {
   bool block_is_due() const;
   bool is_due_without_content() const;
   BlockBody common_sections(bool presence_only);
+  std::uint64_t time_of_block() const;  // that this node would propose now
   void propose(BlockBody body);
   bool is_plausible(const Block& block, Demand demand) const;
 

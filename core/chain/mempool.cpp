@@ -82,6 +82,12 @@ void Mempool::on_tip(const ChainTip& tip) {
   });
 }
 
+void Mempool::drop_late(const ChainTip& tip, std::uint64_t time_ms) {
+  std::erase_if(statements_, [&](const auto& each) {
+    return !admissible_at(rules_, *tip.registry, tip.block->hash, time_ms, each.second).ok();
+  });
+}
+
 std::vector<Statement> Mempool::applicable_of(std::vector<Statement> statements, const ChainTip& tip) const {
   std::set<crypto::PublicKey> nodes;
   std::erase_if(statements, [&](const Statement& statement) { return !nodes.insert(statement.node).second; });

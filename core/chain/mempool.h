@@ -24,6 +24,8 @@ class Mempool {
   Verdict take(const Evidence& evidence, const ChainTip& tip);
   // Drops what the new tip contains or refuses.
   void on_tip(const ChainTip& tip);
+  // Drops what no block of this time can contain any more.
+  void drop_late(const ChainTip& tip, std::uint64_t time_ms);
 
   // For the next block, in an order that applies: revocations first, because a block has one statement of a node
   // and a thief of its key can make others; then presence, then the rest, each by node key; at most `max_block_statements`. Statements that do not apply together wait for later blocks.

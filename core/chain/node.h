@@ -55,6 +55,8 @@ struct ChainOptions {
   RowSet rows;                // that this node holds
   bool follows_plan = false;  // where members hold some rows: else its owner chose them
   bool vouch_on_lan = false;  // for candidates of the own local network: an open start
+  // Loopback addresses are of it, too. Callers that come through a relay have them.
+  bool vouch_on_loopback = false;
   TrustAnchor trust;
   InitialModel model;  // for a genesis
   OpenStartOptions open_start;

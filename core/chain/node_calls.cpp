@@ -86,7 +86,7 @@ net::Answer ChainNode::on_post(const net::Caller& caller, ByteSpan request) {
   std::optional<net::Fault> fault;
   auto item = decode_item(request, options_.rules.network, services_.cache);
   answer.verdict = item.ok() ? on_item(caller, *item) : Verdict::Malformed;
-  if (item.ok() && options_.vouch_on_lan && !platform::globally_routable(caller.endpoint.ip) &&
+  if (item.ok() && options_.vouch_on_lan && is_near(caller.endpoint.ip, options_.vouch_on_loopback) &&
       is_own_statement(*item))
     vouching_.candidate_is_near(from);
   answer.height = history_ ? history_->tip().height() : 0;

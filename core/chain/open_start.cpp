@@ -215,8 +215,7 @@ Verdict OpenStart::judge(const net::NodeId& from, const Block& block, MonotonicT
   if (founders.size() > options_.most_founders) return Verdict::Inadmissible;
   if (std::find(founders.begin(), founders.end(), own_) == founders.end()) return Verdict::Inadmissible;
   if (!names_required(founders)) return Verdict::Inadmissible;
-  if (static_cast<std::int64_t>(block.header.time_ms) >
-      to_unix_ms(wall) + static_cast<std::int64_t>(max_clock_lead_ms))
+  if (is_too_far_ahead(block.header.time_ms, static_cast<std::uint64_t>(to_unix_ms(wall))))
     return Verdict::Busy;
 
   bool lists_sender = false;

@@ -227,6 +227,9 @@ Expected<Proposed> apply_genesis(const ChainRules& rules, std::uint64_t time_ms,
 // for mempools. Denied says what does not hold.
 Expected<void> admissible(const ChainRules& rules, const Registry& before, const Hash256& before_hash,
                           const Statement& statement);
+// If that block has this time.
+Expected<void> admissible_at(const ChainRules& rules, const Registry& before, const Hash256& before_hash,
+                             std::uint64_t time_ms, const Statement& statement);
 Expected<void> admissible(const ChainRules& rules, const Registry& before, const Hash256& before_hash,
                           const Evidence& evidence);
 // For the maker of a block: the body without those statements and evidence that do not apply one after the

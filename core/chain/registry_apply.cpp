@@ -55,8 +55,12 @@ Expected<Proposed> apply_body(const ChainRules& rules, const Registry& before, c
 
 Expected<void> admissible(const ChainRules& rules, const Registry& before, const Hash256& before_hash,
                           const Statement& statement) {
-  return check_statement({rules, before, before_hash, before.time_ms() + 1, before.is_restricted()}, before,
-                         statement);
+  return admissible_at(rules, before, before_hash, before.time_ms() + 1, statement);
+}
+
+Expected<void> admissible_at(const ChainRules& rules, const Registry& before, const Hash256& before_hash,
+                             std::uint64_t time_ms, const Statement& statement) {
+  return check_statement({rules, before, before_hash, time_ms, before.is_restricted()}, before, statement);
 }
 
 Expected<void> admissible(const ChainRules& rules, const Registry& before, const Hash256& before_hash,

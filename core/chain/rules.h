@@ -35,6 +35,10 @@ inline constexpr std::uint64_t voucher_pause = 8;   // rounds between two admiss
 // counted per round.
 inline constexpr std::size_t few_voters = 4;
 inline constexpr std::uint64_t max_clock_lead_ms = 60'000;
+// A block of a clock that is further ahead than that is not believed.
+constexpr bool is_too_far_ahead(std::uint64_t time_ms, std::uint64_t wall_ms) {
+  return time_ms > wall_ms && time_ms - wall_ms > max_clock_lead_ms;
+}
 inline constexpr std::size_t max_members = 65'536;           // of one registry
 inline constexpr std::size_t max_wallets = 2 * max_members;  // with those that were expelled
 inline constexpr std::size_t max_revocations = 65'536;       // of one registry

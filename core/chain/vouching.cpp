@@ -3,8 +3,13 @@
 #include <algorithm>
 
 #include "core/crypto/hash.h"
+#include "core/platform/socket/subnet.h"
 
 namespace neuroshard::chain {
+
+bool is_near(const platform::IpAddress& caller, bool loopback_counts) {
+  return !platform::globally_routable(caller) && (loopback_counts || !platform::is_loopback(caller));
+}
 
 Vouching::Vouching(const ChainRules& rules, const crypto::KeyPair& key, const crypto::PublicKey& wallet,
                    std::function<void(std::uint32_t)> save)

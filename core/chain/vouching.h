@@ -13,11 +13,16 @@
 
 #include "core/chain/history.h"
 #include "core/chain/membership.h"
+#include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::chain {
 
 inline constexpr std::uint64_t lan_voucher_life_ms = 24ull * 3600 * 1000;
 inline constexpr std::size_t most_lan_candidates = 64;
+
+// Whether a caller is in the own local network. A caller that comes through a relay has a loopback address, so these count only
+// where all nodes are known to be there.
+bool is_near(const platform::IpAddress& caller, bool loopback_counts);
 
 class Vouching {
  public:

@@ -10,6 +10,13 @@ namespace {
 
 constexpr std::uint64_t cheap_reveal = 256;  // so many hashes cost less than a signature check
 
+// A member can sign the same content as often as it likes: that is one contribution.
+bool is_same(const chain::Contribution& one, const chain::Contribution& other) {
+  chain::Contribution copy = one;
+  copy.signature = other.signature;
+  return copy == other;
+}
+
 }  // namespace
 
 std::optional<std::size_t> ContributionBook::Entry::place_of(std::uint32_t row) const {
@@ -66,7 +73,7 @@ Taken ContributionBook::take(const HeldContributionPtr& held, const chain::Chain
   if (member == nullptr || member->registered_height > opening_height_) return {chain::Verdict::NotMember};
   const auto known = entries_.find(member->number);
   const bool is_known = known != entries_.end();
-  if (is_known && known->second.held->get() == contribution) {
+  if (is_known && is_same(known->second.held->get(), contribution)) {
     add_payloads(member->number, held->payloads());
     return {chain::Verdict::Known, std::nullopt, member->number};
   }
@@ -101,10 +108,13 @@ bool ContributionBook::take_certified(const HeldContributionPtr& held, const cha
                                       const net::NodeId& id) {
   const chain::Contribution& contribution = held->get();
   const bool same = contribution.opening == opening_ && contribution.round == round_ && held->id() == id &&
-                    held->entry_of(entry.member) == entry;
+                    is_entry_of(entry, *held);
   if (!same) return false;
   const Entry* known = find(entry.member);
-  if (known == nullptr || !(known->held->get() == contribution)) put(held, entry.member);
+  if (known != nullptr && is_same(known->held->get(), contribution)) return true;
+  chain::Contribution certified = contribution;
+  certified.signature = entry.signature;  // the one that the voters checked
+  put(std::make_shared<const HeldContribution>(std::move(certified)), entry.member);
   return true;
 }
 

@@ -53,6 +53,12 @@ chain::ContributionEntry HeldContribution::entry_of(std::uint32_t member) const 
   return entry;
 }
 
+bool is_entry_of(const chain::ContributionEntry& entry, const HeldContribution& held) {
+  chain::ContributionEntry own = held.entry_of(entry.member);
+  own.signature = entry.signature;
+  return own == entry;
+}
+
 const Hash256& HeldContribution::contribution_id() const {
   if (!contribution_id_) contribution_id_ = chain::contribution_id(entry());
   return *contribution_id_;

@@ -48,6 +48,8 @@ class HeldContribution {
   mutable bool payloads_checked_ = false;
 };
 using HeldContributionPtr = std::shared_ptr<const HeldContribution>;
+// Whether the entry names this contribution. Its signature may be another one: a member can sign the same content again.
+bool is_entry_of(const chain::ContributionEntry& entry, const HeldContribution& held);
 
 class HeldVector {
  public:

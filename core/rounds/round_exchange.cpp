@@ -93,7 +93,7 @@ bool RoundExchange::is_certified(const HeldContribution& held, std::uint32_t mem
   const auto& closed = tip.registry->closed();
   const chain::ContributionEntry* one =
       closed ? find_by(closed->contributions, &chain::ContributionEntry::member, member) : nullptr;
-  return one != nullptr && *one == held.entry_of(member);
+  return one != nullptr && is_entry_of(*one, held);
 }
 
 // Before the close those that must be in it; after it those that it names.
@@ -103,7 +103,7 @@ void RoundExchange::ask_for_contributions(const chain::ChainTip& tip, bool behin
     all_certified_ = true;
     for (const chain::ContributionEntry& entry : closed->contributions) {
       const ContributionBook::Entry* known = services_.book.find(entry.member);
-      if (known != nullptr && known->held->entry_of(entry.member) == entry) continue;
+      if (known != nullptr && is_entry_of(entry, *known->held)) continue;
       all_certified_ = false;
       ask_for_contribution(entry.member, tip);
     }

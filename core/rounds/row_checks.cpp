@@ -26,6 +26,13 @@ std::size_t attesting_wallets(const chain::ChainTip& tip, std::uint32_t row) {
   return wallets.size();
 }
 
+// Holders can attest the same result in two rounds. It can be right in one of them only, as an anchor names its round.
+Hash256 key_of(std::uint64_t round, const Hash256& result) {
+  Bytes bytes(result.begin(), result.end());
+  append_le(bytes, round);
+  return crypto::sha256(bytes);
+}
+
 Hash256 work_leaf(const chain::RowWork& work) {
   Bytes bytes;
   append_record(bytes, std::tie(work.row, work.tokens, work.payload_bytes, work.payload));
@@ -91,18 +98,18 @@ void RowChecks::on_close(std::uint64_t round) {
 void RowChecks::call(const std::vector<chain::OpenRow>& open, std::uint64_t round,
                      const std::vector<chain::Vector>& vectors) {
   for (const chain::OpenRow& one : open) {
-    const auto known = results_.find(one.result);
+    const auto known = results_.find(key_of(one.round, one.result));
     if (known == results_.end() || known->second.state != State::Reserved || one.round + 1 != round) continue;
     if (count_withheld(one, vectors, chain::checkers_per_row) < chain::withheld_to_call) continue;
     known->second.state = State::Waiting;
-    waiting_.push_back(one.result);
+    waiting_.push_back(known->first);
   }
 }
 
 std::vector<chain::RowRound> RowChecks::withheld(const chain::Registry& registry) const {
   std::vector<chain::RowRound> withheld;
   for (const chain::OpenRow& open : registry.open_rows()) {
-    const auto known = results_.find(open.result);
+    const auto known = results_.find(key_of(open.round, open.result));
     if (known != results_.end() && known->second.state == State::Withheld)
       withheld.push_back({open.row, open.round});
   }
@@ -114,7 +121,7 @@ void RowChecks::look_at(const chain::ChainTip& tip, const chain::OpenRow& open, 
   for (chain::AttestedRow& attested : attestations.attested(open.row)) {
     const chain::MemberRecord* member = tip.registry->find(attested.voter);
     if (member == nullptr || attested.result.carried) continue;
-    const Hash256 hash = chain::result_hash(attested.result);
+    const Hash256 hash = key_of(open.round, chain::result_hash(attested.result));
     auto known = results_.find(hash);
     if (known == results_.end()) {
       auto about = case_of(tip, open, attested.result, contributions);

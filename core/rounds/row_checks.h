@@ -85,8 +85,8 @@ class RowChecks {
   const Wrong wrong_;
   Logger& logger_;
   Executor& executor_;
-  std::map<Hash256, Result> results_;  // of open rows, by their hash
-  std::deque<Hash256> waiting_;
+  std::map<Hash256, Result> results_;  // of open rows, by round and hash
+  std::deque<Hash256> waiting_;        // of them
   std::unique_ptr<TimerHandle> again_;
   RowChecksSeen seen_;
 };

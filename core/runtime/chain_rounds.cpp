@@ -188,7 +188,7 @@ void ChainRounds::watch(node::Node* node) {
 
 void ChainRounds::open(ReportingAs as, std::uint64_t seed) {
   wallet_ = as.delegation;
-  const bool one_lan = as.one_lan;
+  const bool one_lan = one_lan_ = as.one_lan;
   if (pipeline_) pipeline_->open(seed, one_lan);
   executor_ = std::make_unique<PatientExecutor>(host_.executor());
   peers_ = std::make_unique<MemberPeers>(host_.member());
@@ -307,7 +307,7 @@ void ChainRounds::begin(ChainBeginning& beginning) {
       host_.traffic(), *work_,         *spool_,
       checks_,         batches_.get(), room_.get()};
   const RunningChain::Model model{
-      {consensus_, network_, fragments_, *tokenizer_, rows_.rows(), part_.follows_plan()},
+      {consensus_, network_, fragments_, *tokenizer_, rows_.rows(), part_.follows_plan(), one_lan_},
       learners(),
       size_.resize()};
   RunningChain::Events events;

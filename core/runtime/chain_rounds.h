@@ -137,6 +137,7 @@ class ChainRounds final {
 
   // The host's executor.
   bool stopped_ = false;
+  bool one_lan_ = false;
   std::optional<crypto::Delegation> wallet_;
   std::optional<Hash256> tokenizer_;
   bool reads_beginning_ = false;                  // on another thread

@@ -45,6 +45,7 @@ chain::ChainOptions chain_options(const ChainFacts& facts, const crypto::Delegat
   options.rules = chain_rules(facts.consensus, facts.network);
   options.rows = facts.rows;
   options.follows_plan = facts.follows_plan;
+  options.vouch_on_loopback = facts.one_lan;
   options.delegation = delegation;
   options.model = {std::move(anchors), facts.tokenizer};
   return options;

@@ -17,6 +17,7 @@ struct ChainFacts {
   const Hash256& tokenizer;
   chain::RowSet rows;         // that this node holds
   bool follows_plan = false;  // the network chose them
+  bool one_lan = false;       // all nodes are on one computer or one local network
 };
 
 // Of the sizes after the first.

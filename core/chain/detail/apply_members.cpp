@@ -120,10 +120,7 @@ Expected<void> BlockApplication::apply_statement(const Statement& statement) {
 }
 
 void BlockApplication::apply(const Statement& statement, const Register& what) {
-  WalletRecord& owner = wallet_of(what.delegation.wallet_key);
-  if (owner.founder) owner.voter = true;
-  const std::uint32_t number = owner.number;
-  if (what.voucher) use_voucher_of(*what.voucher, owner);
+  // First, because the voucher may be for the wallet of the only member that can go.
   if (draft_->members_.size() >= max_members) {
     const auto last = std::find_if(draft_->members_.begin(), draft_->members_.end(),
                                    [this](const MemberRecord& r) { return is_evictable(*draft_, r); });
@@ -131,6 +128,10 @@ void BlockApplication::apply(const Statement& statement, const Register& what) {
     draft_->members_.erase(last);
     members_left_ = true;
   }
+  WalletRecord& owner = wallet_of(what.delegation.wallet_key);
+  if (owner.founder) owner.voter = true;
+  const std::uint32_t number = owner.number;
+  if (what.voucher) use_voucher_of(*what.voucher, owner);
   add_member(statement.node, number, what);
 }
 

@@ -77,6 +77,7 @@ class TestMempool : public QObject {
   void presence_changes_are_a_part();
   void registrations_are_bounded();
   void evidence_is_kept_until_it_is_contained();
+  void what_is_over_by_now_is_dropped();
   void a_revocation_comes_before_what_a_thief_says();
   void a_flood_of_revocations_costs_no_signature_check();
 };
@@ -253,6 +254,23 @@ void TestMempool::evidence_is_kept_until_it_is_contained() {
                                    sign_vote(two, 2, key, small::network)),
                        f.tip()),
            Verdict::Inadmissible);
+}
+
+// It was right when it came; its delegation ends a moment later.
+void TestMempool::what_is_over_by_now_is_dropped() {
+  Fixture f;
+  const std::uint64_t tip_ms = f.tip().block->header.time_ms;
+  const small::Party party = party_of(100);
+  Register what = small::registration_of(party);
+  what.delegation = crypto::delegate(party.wallet, party.node.public_key(), small::network,
+                                     WallTime(std::chrono::milliseconds(tip_ms + 5)), 1);
+  QCOMPARE(f.take(statement_of(party, what, reference_to(f.tip()))), Verdict::Taken);
+  const Statement away = f.from(1, Away{});
+  QCOMPARE(f.take(away), Verdict::Taken);
+  f.pool.drop_late(f.tip(), tip_ms + 4);
+  QCOMPARE(f.pool.statements(f.tip()).size(), std::size_t{2});
+  f.pool.drop_late(f.tip(), tip_ms + 5);
+  QCOMPARE(f.pool.statements(f.tip()), std::vector<Statement>{away});
 }
 
 // One of a node is in a block, and the thief has the node's key.

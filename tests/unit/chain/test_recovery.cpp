@@ -315,6 +315,10 @@ void TestRecovery::proposals_that_do_not_hold_are_refused() {
   early.block = f.chain.succession(a.tip(), {0, 1}, small::first_ms + 200'000).block;
   early.signatures = f.chain.sign(*early.block, VoteStep::Succession, 0, {0});
   QCOMPARE(verdict(b, early), Verdict::Busy);
+  SuccessionProposal never = good;  // a time that is negative as a signed number
+  never.block = f.chain.succession(a.tip(), {0, 1}, std::uint64_t{1} << 63).block;
+  never.signatures = f.chain.sign(*never.block, VoteStep::Succession, 0, {0});
+  QCOMPARE(verdict(b, never), Verdict::Busy);
   QVERIFY(!output.proposal && b.recovery.asks() == nullptr);
   QCOMPARE(verdict(b, good), Verdict::Taken);
 }

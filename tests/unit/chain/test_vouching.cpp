@@ -16,6 +16,7 @@ class TestChainVouching : public QObject {
   void vouchers_are_taken_by_the_chain();
   void a_node_without_its_memory_repeats_no_serial();
   void only_trusted_voters_vouch();
+  void callers_through_a_relay_are_not_near();
 };
 
 namespace {
@@ -92,6 +93,14 @@ void TestChainVouching::only_trusted_voters_vouch() {
     const auto untrusted = vouching_of(chain, candidate).give(tip_of(chain), later_ms);
     QVERIFY(untrusted.error().message.find("nobody vouched") != std::string::npos);
   }
+}
+
+void TestChainVouching::callers_through_a_relay_are_not_near() {
+  const auto home = platform::IpAddress::v4(192, 168, 1, 7), relayed = platform::IpAddress::v4(127, 0, 0, 1),
+             elsewhere = platform::IpAddress::v4(11, 2, 3, 4);
+  QVERIFY(is_near(home, false) && is_near(home, true));
+  QVERIFY(!is_near(relayed, false) && is_near(relayed, true));
+  QVERIFY(!is_near(elsewhere, false) && !is_near(elsewhere, true));
 }
 
 NS_TEST(TestChainVouching)

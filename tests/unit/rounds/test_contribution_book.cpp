@@ -79,6 +79,7 @@ class TestContributionBook : public QObject {
  private Q_SLOTS:
   void a_stranger_starts_no_long_hashing();
   void a_costly_wrong_reveal_is_computed_once();
+  void another_signature_makes_no_other_contribution();
   void a_certified_payload_of_impossible_size_is_not_wanted_data();
   void a_certified_payload_of_impossible_size_is_not_wanted();
 };
@@ -115,6 +116,26 @@ void TestContributionBook::a_costly_wrong_reveal_is_computed_once() {
   bench.go_to(far_round + 1);
   const Hash256 right = *bench.beacon.reveal(far_round + 1);
   QCOMPARE(bench.take(bench.contribution(right, bench.party().node)).verdict, Verdict::Taken);
+}
+
+// The leader shows one of them to the others and puts another one into its block.
+void TestContributionBook::another_signature_makes_no_other_contribution() {
+  Bench bench;
+  bench.go_to(near_round);
+  const auto first = bench.contribution(*bench.beacon.reveal(near_round), bench.party().node);
+  QCOMPARE(bench.take(first).verdict, Verdict::Taken);
+  chain::Contribution other = first;
+  other.signature[0] ^= 1;
+  QCOMPARE(bench.take(other).verdict, Verdict::Known);
+  const chain::MemberRecord& member = bench.history->tip().registry->members().front();
+  const chain::ContributionEntry entry = chain::entry_of(other, member.number);
+  const HeldContribution held(first);
+  QVERIFY(is_entry_of(entry, held));
+  QVERIFY(bench.book.take_certified(std::make_shared<const HeldContribution>(other), entry, member.id));
+  QVERIFY(bench.book.find(member.number)->held->get() == first);  // and its payloads stay
+  chain::ContributionEntry more = entry;
+  ++more.tokens;
+  QVERIFY(!is_entry_of(more, held));
 }
 
 void TestContributionBook::a_certified_payload_of_impossible_size_is_not_wanted_data() {
