@@ -37,7 +37,7 @@ void DhtNode::ask(const net::Contact& contact, net::Method method, Bytes request
         if (lives)
           answered(contact);
         else
-          failed(contact.id);
+          failed(contact);
         done(std::move(answer));
       });
 }
@@ -54,10 +54,10 @@ void DhtNode::answered(const net::Contact& contact) {
     if (anchor.contact.id == contact.id) anchor.failures = 0;
 }
 
-void DhtNode::failed(const net::NodeId& id) {
-  table_.failed(id);
+void DhtNode::failed(const net::Contact& contact) {
+  table_.failed(contact);
   std::erase_if(anchors_, [&](Anchor& one) {
-    return one.contact.id == id && ++one.failures >= config_.table.failures_until_removed;
+    return one.contact == contact && ++one.failures >= config_.table.failures_until_removed;
   });
 }
 

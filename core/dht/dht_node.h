@@ -106,7 +106,7 @@ class DhtNode {
   void ask(const net::Contact& contact, net::Method method, Bytes request, net::CallDone done);
   void ping(const net::Contact& contact);
   void answered(const net::Contact& contact);
-  void failed(const net::NodeId& id);
+  void failed(const net::Contact& contact);
   void keep_anchor(const net::Contact& contact);
   void get_once(const std::string& path, std::function<void(Expected<LookupResult>)> done);
   void walk(const net::NodeId& target, net::Method method, LookupOptions options, const std::string& path,

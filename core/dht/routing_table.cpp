@@ -61,6 +61,8 @@ void RoutingTable::answered(const net::Contact& contact, MonotonicTime now) {
       known->failures = 0;
       return;
     }
+    // Others name an address; the call may have used a connection that leads elsewhere.
+    if (known->failures == 0) return;
     remove(bucket, known);  // it moved: its new address goes through the limits
   }
   if (!group_has_room(bucket, contact)) return;
@@ -74,12 +76,12 @@ void RoutingTable::answered(const net::Contact& contact, MonotonicTime now) {
   insert(bucket, contact, now);
 }
 
-void RoutingTable::failed(const net::NodeId& id) {
-  if (id == self_) return;
-  Bucket& bucket = bucket_of(id);
-  std::erase_if(bucket.spares, [&](const net::Contact& spare) { return spare.id == id; });
-  const auto known = position(bucket.live, id);
-  if (known == bucket.live.end()) return;
+void RoutingTable::failed(const net::Contact& contact) {
+  if (contact.id == self_) return;
+  Bucket& bucket = bucket_of(contact.id);
+  std::erase(bucket.spares, contact);
+  const auto known = position(bucket.live, contact.id);
+  if (known == bucket.live.end() || !(known->contact == contact)) return;
   if (++known->failures >= limits_.failures_until_removed) remove(bucket, known);
 }
 

@@ -32,7 +32,8 @@ class RoutingTable {
   RoutingTable(const net::NodeId& self, TableLimits limits, bool one_lan);
 
   void answered(const net::Contact& contact, MonotonicTime now);
-  void failed(const net::NodeId& id);
+  // Of this address: others may have named it.
+  void failed(const net::Contact& contact);
   // Worth a call when its bucket has room.
   void heard_of(const net::Contact& contact);
 
