@@ -51,8 +51,8 @@ class BlockLog {
   Logger& logger_;
   std::uint64_t first_ = 0;
   std::optional<std::uint64_t> next_first_;  // of a restart that is not on the disk yet
-  std::vector<std::uint64_t> ends_;  // offset behind each block
-  bool is_whole_ = true;             // nothing is behind the last block
+  std::vector<std::uint64_t> ends_;          // offset behind each block
+  bool is_whole_ = true;                     // nothing is behind the last block
   std::unique_ptr<storage::WritableFile> file_;
 };
 

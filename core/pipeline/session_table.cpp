@@ -268,8 +268,7 @@ void SessionTable::review(const std::function<Expected<void>(const net::NodeId&)
   for (const auto& [id, session] : sessions_) {
     const Route& route = session->route();
     Expected<void> admitted = admit(crypto::node_id(route.driver));
-    if (admitted.ok() && session->position() > 0)
-      admitted = admit(route.hops[session->position() - 1].node);
+    if (admitted.ok() && session->position() > 0) admitted = admit(route.hops[session->position() - 1].node);
     if (!admitted.ok()) gone.emplace_back(id, admitted.error());
   }
   for (const auto& [id, reason] : gone) refuse(id, reason);

@@ -144,8 +144,8 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, RowInputs inputs
       [key, inputs = std::move(inputs.work), rules = rules_, before = state(row),
        identity = identity(row, round), limits, draw = RowDraw{beacon, row}, &spool = services_.spool,
        steps = services_.steps] {
-        return steps->make(
-            key, [&] { return make_step(rules, identity, *before, inputs, limits, spool, draw); });
+        return steps->make(key,
+                           [&] { return make_step(rules, identity, *before, inputs, limits, spool, draw); });
       },
       std::move(done));
 }

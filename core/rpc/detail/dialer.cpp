@@ -132,8 +132,7 @@ class Channel final : public net::PeerChannel {
   ~Channel() override {
     for (const auto& call : calls_) call->context.TryCancel();
     for (const auto& weak : streams_)
-      if (const auto stream = weak.lock())
-        stream->break_off(make_error(ErrorCode::Cancelled, given_up));
+      if (const auto stream = weak.lock()) stream->break_off(make_error(ErrorCode::Cancelled, given_up));
   }
 
   const net::NodeId& id() const override { return id_; }

@@ -48,12 +48,8 @@ void TestSlotPool::a_peer_has_its_share() {
   QCOMPARE(count, 10);
   QVERIFY(!pool.take(user(1, 2)));
   QVERIFY(pool.take(user(2, 1)));
-  SlotPool known({.all = 100,
-                  .per_peer = 10,
-                  .per_group = 0,
-                  .for_known = 30,
-                  .for_control = 0,
-                  .per_known_peer = 25});
+  SlotPool known(
+      {.all = 100, .per_peer = 10, .per_group = 0, .for_known = 30, .for_control = 0, .per_known_peer = 25});
   count = 0;
   for (int i = 0; i < 50; ++i) count += known.take(user(1, 1, PeerRank::Known));
   QCOMPARE(count, 25);
