@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/crypto/hash.h"
@@ -50,6 +51,7 @@ struct RoundFetcher::Task {
   // Offset and length of piece i in the whole.
   std::vector<std::pair<std::uint64_t, std::size_t>> places;
   std::uint64_t whole = 0;
+  // Null: no piece is here. Pieces of the next source overwrite those in it.
   std::unique_ptr<SpoolItem> item;
   std::vector<Hash256> leaves;  // of an anchor, once they are known
   bool anchor = false;
@@ -79,6 +81,7 @@ struct RoundFetcher::Task {
   Source fresh(const net::NodeId& id, std::size_t turns_before = 0) const {
     return {id, 0, turns_before, 0, first_pieces, {}, {}};
   }
+  // Begins to collect these pieces.
   void lay_out(std::vector<std::size_t> pieces) {
     sizes = std::move(pieces);
     whole = 0;
@@ -93,6 +96,8 @@ struct RoundFetcher::Task {
     asked.assign(left, 0);
     here.assign(left, false);
   }
+  // All pieces are here. An item takes no more after that: what follows gets another one.
+  Expected<ByteSourcePtr> take_whole() { return std::exchange(item, nullptr)->finish(whole); }
   std::uint64_t place(std::uint64_t piece) const {
     return request.what == PieceRequest::What::Chunk ? piece + 1 : places[piece].first;
   }
@@ -114,17 +119,15 @@ void RoundFetcher::payload(const PieceRequest& request, std::uint64_t bytes, std
   std::vector<std::size_t> sizes;
   for (std::uint64_t left = bytes; left > 0; left -= sizes.back())
     sizes.push_back(static_cast<std::size_t>(std::min<std::uint64_t>(left, net::chunk_bytes)));
-  if (lay_out(task, std::move(sizes))) ask(task);
+  task->lay_out(std::move(sizes));
+  ask(task);
 }
 
-bool RoundFetcher::lay_out(const std::shared_ptr<Task>& task, std::vector<std::size_t> sizes) {
-  task->lay_out(std::move(sizes));
-  auto item = spool_.create(task->whole);
-  if (item.ok())
-    task->item = std::move(*item);
-  else
-    end(task, item.error());
-  return item.ok();
+Expected<void> RoundFetcher::keep(Task& task, std::uint64_t piece, ByteSpan bytes) {
+  if (!task.item) {
+    NS_ASSIGN_OR_RETURN(task.item, spool_.create(task.whole));
+  }
+  return task.item->write_at(task.places[piece].first, bytes);
 }
 
 RoundFetcher::Ticket RoundFetcher::anchor(std::uint32_t row, const Hash256& hash,
@@ -142,7 +145,8 @@ RoundFetcher::Ticket RoundFetcher::anchor(std::uint32_t row, const Hash256& hash
   std::vector<std::size_t> sizes;
   for (std::size_t left = count; left > 0; left -= sizes.back() / sizeof(Hash256))
     sizes.push_back(std::min(left, hashes_at_once) * sizeof(Hash256));
-  if (lay_out(task, std::move(sizes))) ask(task);
+  task->lay_out(std::move(sizes));
+  ask(task);
   return task;
 }
 
@@ -286,8 +290,7 @@ void RoundFetcher::got(const std::shared_ptr<Task>& task, const Asked& asked, Ex
   }
   if (!bytes && !late && task->asked[piece] == 0) task->missing.push_back(piece);
   if (bytes && !late) {
-    if (const auto written = task->item->write_at(task->places[piece].first, *bytes); !written.ok())
-      return end(task, written.error());
+    if (const auto kept = keep(*task, piece, *bytes); !kept.ok()) return end(task, kept.error());
     bytes_received_ += bytes->size();
     task->here[piece] = true;
     if (--task->left == 0) return finish(task, source);
@@ -297,8 +300,8 @@ void RoundFetcher::got(const std::shared_ptr<Task>& task, const Asked& asked, Ex
 
 void RoundFetcher::fail(const std::shared_ptr<Task>& task) {
   if (task->request.what != PieceRequest::What::Chunk && task->take_next_source()) {
-    if (lay_out(task, task->sizes)) ask(task);
-    return;
+    task->lay_out(task->sizes);
+    return ask(task);
   }
   end(task, make_error(ErrorCode::Unavailable, "no member sent the piece"));
 }
@@ -319,7 +322,7 @@ void RoundFetcher::refuse(const std::shared_ptr<Task>& task, Source& source) {
   source.failures = options_.failures_per_source;
   if (task->under_way == 0) return fail(task);
   std::vector<std::size_t> asked = std::move(task->asked);
-  if (!lay_out(task, task->sizes)) return;
+  task->lay_out(task->sizes);
   task->asked = std::move(asked);
   std::erase_if(task->missing, [&](std::uint64_t piece) { return task->asked[piece] > 0; });
   ask(task);
@@ -332,7 +335,7 @@ void RoundFetcher::finish(const std::shared_ptr<Task>& task, Source& last) {
 }
 
 void RoundFetcher::got_payload(const std::shared_ptr<Task>& task, Source& last) {
-  auto payload = task->item->finish(task->whole);
+  auto payload = task->take_whole();
   if (!payload.ok()) return end(task, payload.error());
   if (!task->holds(**payload)) return refuse(task, last);
   task->over = true;
@@ -340,7 +343,7 @@ void RoundFetcher::got_payload(const std::shared_ptr<Task>& task, Source& last) 
 }
 
 void RoundFetcher::got_leaves(const std::shared_ptr<Task>& task, Source& last) {
-  const auto kept = task->item->finish(task->whole);
+  const auto kept = task->take_whole();
   if (!kept.ok()) return end(task, kept.error());
   task->leaves.resize(static_cast<std::size_t>(task->whole / sizeof(Hash256)));
   const auto read = (*kept)->read_at(0, {task->leaves.front().data(), static_cast<std::size_t>(task->whole)});
@@ -352,11 +355,12 @@ void RoundFetcher::got_leaves(const std::shared_ptr<Task>& task, Source& last) {
   task->request.what = PieceRequest::What::Chunk;
   task->under_way = 0;  // other sources' answers for the same leaves
   task->take_all_sources();
-  if (lay_out(task, leaf_sizes(task->counts))) ask(task);
+  task->lay_out(leaf_sizes(task->counts));
+  ask(task);
 }
 
 void RoundFetcher::got_anchor(const std::shared_ptr<Task>& task) {
-  auto bytes = task->item->finish(task->whole);
+  auto bytes = task->take_whole();
   if (!bytes.ok()) return end(task, bytes.error());
   auto result = std::make_shared<StepResult>();
   result->state = std::make_shared<const OuterState>(OuterState{task->counts, std::move(*bytes)});

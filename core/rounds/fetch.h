@@ -48,7 +48,8 @@ class RoundFetcher {
   void on_wrong_bytes(WrongBytes wrong) { wrong_ = std::move(wrong); }
 
   // Anything but an anchor. `bytes`: the expected length; nothing else is accepted. `holds` checks the whole. Unavailable: no source
-  // gave it. Other errors: those of the spool, before anything is asked for or later.
+  // gave it. Other errors: those of the spool, which is asked for room when the first piece is here: a source that sends
+  // nothing costs no room.
   using Holds = std::function<bool(const ByteSource& payload)>;
   void payload(const PieceRequest& request, std::uint64_t bytes, std::vector<net::NodeId> sources,
                Holds holds, GotPayload done);
@@ -85,8 +86,8 @@ class RoundFetcher {
   // The piece, in the answer. Nothing: the answer has another one or an error.
   static std::optional<ByteSpan> piece_of(const Task& task, std::uint64_t piece,
                                           const Expected<Bytes>& answer);
-  // Begins to collect these pieces; false: the fetch has failed.
-  bool lay_out(const std::shared_ptr<Task>& task, std::vector<std::size_t> sizes);
+  // A piece that is right as far as one can tell.  Errors: those of the spool.
+  Expected<void> keep(Task& task, std::uint64_t piece, ByteSpan bytes);
   void got_leaves(const std::shared_ptr<Task>& task, Source& last);
   void got_payload(const std::shared_ptr<Task>& task, Source& last);
   void got_anchor(const std::shared_ptr<Task>& task);

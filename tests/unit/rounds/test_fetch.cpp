@@ -101,6 +101,18 @@ struct TimedExecutor final : Executor {
   std::vector<Task> timers;
 };
 
+// Counts what is made in it.
+struct CountingSpool final : Spool {
+  Expected<std::unique_ptr<SpoolItem>> create(std::uint64_t bytes) override {
+    ++made;
+    if (full) return make_error(ErrorCode::Exhausted, "the spool is full");
+    return memory.create(bytes);
+  }
+  int made = 0;
+  bool full = false;
+  MemorySpool memory;
+};
+
 // A payload with these bytes.
 void fetch(RoundFetcher& fetcher, const Bytes& wanted, std::vector<net::NodeId> sources,
            RoundFetcher::GotPayload done) {
@@ -128,7 +140,7 @@ class TestFetch : public QObject {
     Known peers;
     testing::ManualExecutor executor;
     ManualClock clock;
-    MemorySpool spool;
+    CountingSpool spool;
     RoundFetcher fetcher{calls, peers, executor, clock, spool, two_at_first()};
     std::optional<Expected<ByteSourcePtr>> got;
     int ends = 0;
@@ -258,6 +270,49 @@ class TestFetch : public QObject {
     alone.calls.give_all(content(1));
     alone.executor.run();
     QVERIFY(alone.failed());
+  }
+
+  // A contribution may have no payload at all, and room on the disk costs a part of the day's writes.
+  void a_source_that_gives_nothing_takes_no_room() {
+    Fixture f({first, second});
+    f.calls.refuse(2);
+    f.calls.fall_silent();
+    while (!f.calls.waiting.empty()) f.calls.refuse(1, ErrorCode::NotFound);
+    f.executor.run();
+    QVERIFY(f.failed());
+    QCOMPARE(f.spool.made, 0);
+  }
+
+  void sources_fill_the_same_room() {
+    Fixture f({first, second});
+    f.calls.give_one(content(1));  // other bytes, and no more of them
+    QCOMPARE(f.spool.made, 1);
+    while (f.calls.asked[second] == 0) f.calls.refuse(1);
+    f.calls.give_all(f.wanted);
+    QVERIFY(f.has_it());
+    QCOMPARE(f.spool.made, 1);
+
+    // All of them, so they have been read: nothing can be added any more.
+    Fixture liar({first, second});
+    while (liar.calls.asked[second] == 0) liar.calls.give_one(content(1));
+    QCOMPARE(liar.spool.made, 1);
+    liar.calls.give_all(liar.wanted);
+    QVERIFY(liar.has_it());
+    QCOMPARE(liar.spool.made, 2);
+  }
+
+  void without_room_the_fetch_ends_once_and_says_so() {
+    Fixture f({first, second});
+    f.spool.full = true;
+    f.calls.give_one(f.wanted);
+    f.calls.give_all(f.wanted);
+    QCOMPARE(f.ends, 0);  // in a turn of its own
+    f.executor.run();
+    QCOMPARE(f.ends, 1);
+    QVERIFY(!f.got->ok());
+    QCOMPARE(f.got->error().code, ErrorCode::Exhausted);
+    QCOMPARE(f.spool.made, 1);
+    QCOMPARE(f.calls.asked[second], 0);
   }
 
   void a_source_of_wrong_bytes_is_named_and_not_asked_again() {
