@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/chain/rules.h"
+
 namespace neuroshard::rounds {
 
 bool computes_rows(const chain::Committee& committee, const net::NodeId& self) {
@@ -28,6 +30,20 @@ std::size_t expected_members(const chain::Registry& registry) {
             member.contributions == 0 && registry.height() <= member.registered_height + new_for_blocks;
         return member.presence == chain::Presence::Active && (contributes || is_new);
       }));
+}
+
+std::size_t most_contributors(const chain::Registry& registry) {
+  std::size_t taken = registry.voter_count() / 4;
+  std::vector<std::uint8_t> voting(registry.wallets().size(), 0);  // nodes of each wallet
+  for (const chain::MemberRecord& member : registry.members()) {
+    if (member.presence != chain::Presence::Active) continue;
+    const chain::WalletRecord* wallet = registry.wallet(member.wallet);
+    std::uint8_t& nodes = voting[static_cast<std::size_t>(wallet - registry.wallets().data())];
+    const bool votes = wallet->voter && member.can_share() && nodes < chain::voting_nodes_per_wallet;
+    if (votes) ++nodes;
+    if (votes || wallet->is_trusted()) ++taken;
+  }
+  return taken;
 }
 
 }  // namespace neuroshard::rounds

@@ -25,4 +25,8 @@ std::vector<net::NodeId> anchor_sources(const chain::Committee& committee, const
 inline constexpr std::uint64_t new_for_blocks = 16;
 std::size_t expected_members(const chain::Registry& registry);
 
+// Contributors that a round takes at most (core/chain/rights.h): active nodes that vote, those of trusted wallets, and
+// of all others a quarter of the voters' number. Anybody can register nodes, so their number alone takes no room.
+std::size_t most_contributors(const chain::Registry& registry);
+
 }  // namespace neuroshard::rounds

@@ -153,7 +153,8 @@ void TrainingRounds::look() {
   if (is_resized(*tip_, options_)) return settle_rows(false);
   const MonotonicTime now = services_.clock.monotonic_now();
   // Before the node does anything for the round.
-  const bool room = admission_.admits(std::max(expected_, book_.all().size() + 1));
+  const bool room =
+      admission_.admits(std::min(std::max(expected_, book_.all().size() + 1), most_contributors_));
   settle_rows(room);
   if (!room) return;
   const bool closed = tip_->registry->closed().has_value();
@@ -286,6 +287,7 @@ void TrainingRounds::open_round(bool carried_before) {
   clock_.open(services_.clock.monotonic_now(), carried_before, tip_->times.durations);
   if (tip_->registry->size().changing) clock_.closed(services_.clock.monotonic_now());
   expected_ = expected_members(*tip_->registry);
+  most_contributors_ = std::max<std::size_t>(most_contributors(*tip_->registry), 1);
   computed_.clear();
   quorum_at_.reset();
   closing_at_.reset();

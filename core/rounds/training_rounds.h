@@ -170,7 +170,8 @@ class TrainingRounds final : public chain::BlockContent {
   RoundFetcher fetcher_;
   RoundFetcher checks_fetcher_;
   RoundClock clock_;
-  std::size_t expected_ = 0;  // members in this round; see RoundCounts
+  std::size_t expected_ = 0;           // members in this round; see RoundCounts
+  std::size_t most_contributors_ = 1;  // whose deltas the round can take
   ContributionBook book_;
   VectorBook vectors_;
   RoundExchange exchange_;

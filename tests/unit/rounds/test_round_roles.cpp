@@ -39,6 +39,8 @@ class TestRoundRoles : public QObject {
   void nodes_of_a_large_network_ask_different_voters();
   void new_members_are_expected_for_some_blocks();
   void members_that_stopped_are_not_expected();
+  void free_registrations_need_no_room();
+  void a_round_takes_a_quarter_of_candidates_and_all_trusted_ones();
 };
 
 void TestRoundRoles::outside_a_large_committee_nobody_computes() {
@@ -103,6 +105,38 @@ void TestRoundRoles::members_that_stopped_are_not_expected() {
   QCOMPARE(expected_members(chain.registry()), std::size_t{3});  // one pause is no end
   QVERIFY(chain.round_of({nodes[0], nodes[1]}));
   QCOMPARE(expected_members(chain.registry()), std::size_t{2});
+}
+
+// Anybody can make keys and register them. A node that kept room for all of them would pause.
+void TestRoundRoles::free_registrations_need_no_room() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(3);
+  QVERIFY(chain.begin(nodes).ok());
+  for (int block = 0; block < 3; ++block) {
+    std::vector<chain::Statement> statements;
+    for (int i = 0; i < 100; ++i) {
+      const std::size_t node = chain.add_node();
+      statements.push_back(chain.statement(node, chain.registration(node)));
+    }
+    QVERIFY(chain.append(ChainFixture::body_of(std::move(statements))).ok());
+  }
+  QCOMPARE(chain.registry().members().size(), std::size_t{303});
+  QCOMPARE(expected_members(chain.registry()), std::size_t{303});
+  QCOMPARE(most_contributors(chain.registry()), std::size_t{3});
+}
+
+void TestRoundRoles::a_round_takes_a_quarter_of_candidates_and_all_trusted_ones() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(8);
+  QVERIFY(chain.begin(nodes).ok());
+  QCOMPARE(most_contributors(chain.registry()), std::size_t{8 + 2});
+  QVERIFY(chain.say(nodes[7], chain::Away{}));
+  QCOMPARE(most_contributors(chain.registry()), std::size_t{7 + 2});
+  const std::size_t vouched = chain.add_node(), stranger = chain.add_node();
+  QVERIFY(chain.say(vouched, chain.registration(vouched, nodes[0], 1)));
+  QVERIFY(chain.join(stranger));
+  QVERIFY(chain.wallet(vouched)->is_trusted() && !chain.wallet(stranger)->is_trusted());
+  QCOMPARE(most_contributors(chain.registry()), std::size_t{8 + 2});
 }
 
 NS_TEST(TestRoundRoles)
