@@ -4,11 +4,15 @@
 #include <utility>
 
 #include "core/chain/ascending.h"
+#include "core/rounds/round_roles.h"
 
 namespace neuroshard::rounds {
 namespace {
 
 constexpr std::size_t most_holders = 16;  // asked for one item
+// Of a payload that could not be fetched. The first one is short: a contributor that does not have this node's
+// contribution yet gives no payload.
+constexpr Duration first_pause = std::chrono::milliseconds(500), most_pause = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -58,34 +62,63 @@ std::vector<net::NodeId> RoundExchange::holders(std::uint32_t member, std::optio
 void RoundExchange::ask_for_payloads(const chain::ChainTip& tip) {
   const std::vector<std::uint32_t> incomplete(services_.book.incomplete().begin(),
                                               services_.book.incomplete().end());
+  std::vector<WantedPayload> of_candidates;
   for (const std::uint32_t member : incomplete) {
     const ContributionBook::Entry& entry = *services_.book.find(member);
+    const bool is_limited = is_candidate(*tip.registry, member);
     for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
-      const chain::RowWork& work = entry.rows()[i];
       if (!services_.book.wants(entry, i)) continue;
-      if (!payloads_.insert(work.payload).second) continue;
-      PieceRequest request;
-      request.row = work.row;
-      request.what = PieceRequest::What::Payload;
-      request.hash = work.payload;
-      services_.fetcher.payload(
-          request, work.payload_bytes, holders(member, work.row, tip),
-          [id = entry.held->id(), root = work.payload](const ByteSource& payload) {
-            return has_root(id, payload, root);
-          },
-          [this, life = lifetime_.token(), member = member, work,
-           opening = services_.book.opening()](Expected<ByteSourcePtr> payload) {
-            if (!life.alive() || opening != services_.book.opening()) return;
-            payloads_.erase(work.payload);  // a failure is asked for again at a later look
-            if (!payload.ok() && payload.error().code != ErrorCode::Unavailable)
-              events_.cannot(payload.error());
-            if (payload.ok()) {
-              services_.book.take_payload(member, work.row, std::move(*payload));
-              events_.arrived();
-            }
-          });
+      if (is_limited)
+        of_candidates.push_back({member, entry.rows()[i]});
+      else
+        ask_for_payload({member, entry.rows()[i]}, tip);
     }
   }
+  ask_for_some(std::move(of_candidates), tip);
+}
+
+// Those that failed least come first, so silent candidates keep nobody's payload out.
+void RoundExchange::ask_for_some(std::vector<WantedPayload> wanted, const chain::ChainTip& tip) {
+  std::size_t room = most_candidates_at_once(*tip.registry);
+  for (const WantedPayload& one : wanted)
+    if (room > 0 && payloads_[one.key()].under_way) --room;
+  std::stable_sort(wanted.begin(), wanted.end(), [this](const WantedPayload& a, const WantedPayload& b) {
+    return payloads_[a.key()].pause < payloads_[b.key()].pause;
+  });
+  for (auto one = wanted.begin(); one != wanted.end() && room > 0; ++one)
+    if (ask_for_payload(*one, tip)) --room;
+}
+
+bool RoundExchange::ask_for_payload(const WantedPayload& wanted, const chain::ChainTip& tip) {
+  AskedPayload& asked = payloads_[wanted.key()];
+  if (asked.under_way || services_.clock.monotonic_now() < asked.next) return false;
+  asked.under_way = true;
+  PieceRequest request;
+  request.row = wanted.work.row;
+  request.what = PieceRequest::What::Payload;
+  request.hash = wanted.work.payload;
+  services_.fetcher.payload(
+      request, wanted.work.payload_bytes, holders(wanted.member, wanted.work.row, tip),
+      [id = services_.book.find(wanted.member)->held->id(),
+       root = wanted.work.payload](const ByteSource& payload) { return has_root(id, payload, root); },
+      [this, life = lifetime_.token(), wanted,
+       opening = services_.book.opening()](Expected<ByteSourcePtr> payload) {
+        if (life.alive() && opening == services_.book.opening()) got_payload(wanted, std::move(payload));
+      });
+  return true;
+}
+
+void RoundExchange::got_payload(const WantedPayload& wanted, Expected<ByteSourcePtr> payload) {
+  if (payload.ok()) {
+    payloads_.erase(wanted.key());
+    services_.book.take_payload(wanted.member, wanted.work.row, std::move(*payload));
+    return events_.arrived();
+  }
+  AskedPayload& asked = payloads_[wanted.key()];
+  asked.under_way = false;
+  asked.pause = std::clamp(2 * asked.pause, first_pause, most_pause);
+  asked.next = services_.clock.monotonic_now() + asked.pause;
+  if (payload.error().code != ErrorCode::Unavailable) events_.cannot(payload.error());
 }
 
 bool RoundExchange::is_certified(const HeldContribution& held, std::uint32_t member,

@@ -10,8 +10,10 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/base/lifetime.h"
 #include "core/chain/outbox.h"
 #include "core/rounds/fetch.h"
@@ -27,6 +29,7 @@ class RoundExchange {
     RoundFetcher& fetcher;
     ContributionBook& book;
     VectorBook& vectors;
+    const Clock& clock;
   };
   struct Events {
     std::function<void()> arrived;
@@ -51,12 +54,30 @@ class RoundExchange {
   static bool is_certified(const HeldContribution& held, std::uint32_t member, const chain::ChainTip& tip);
 
  private:
+  // Member and root: a contribution may name the root of another member's payload.
+  using PayloadKey = std::pair<std::uint32_t, Hash256>;
+  struct WantedPayload {
+    std::uint32_t member = 0;
+    chain::RowWork work;
+    PayloadKey key() const { return {member, work.payload}; }
+  };
+  // After each failure it rests for longer: a contribution may have no payload at all.
+  struct AskedPayload {
+    bool under_way = false;
+    Duration pause{};      // before the last try
+    MonotonicTime next{};  // not before
+  };
   // A payload, or the leaves of its root.
   Expected<Bytes> piece_of_payload(const net::NodeId& contributor, const Payload& payload,
                                    const PieceRequest& request) const;
   void ask_for_contributions(const chain::ChainTip& tip, bool behind);
   void ask_for_contribution(std::uint32_t member, const chain::ChainTip& tip);
   void ask_for_payloads(const chain::ChainTip& tip);
+  // At once only as many as most_candidates_at_once() says.
+  void ask_for_some(std::vector<WantedPayload> wanted, const chain::ChainTip& tip);
+  // False: it is under way, or rests.
+  bool ask_for_payload(const WantedPayload& wanted, const chain::ChainTip& tip);
+  void got_payload(const WantedPayload& wanted, Expected<ByteSourcePtr> payload);
   void take(std::uint32_t member, const net::NodeId& id, const HeldContributionPtr& held);
   // row: of the payload; nothing: of the contribution.
   std::vector<net::NodeId> holders(std::uint32_t member, std::optional<std::uint32_t> row,
@@ -72,7 +93,7 @@ class RoundExchange {
   // Of earlier rounds, newest first: for peers that are a step behind, and those that check rows.
   std::deque<ContributionBook> earlier_;
   std::optional<chain::ChainTip> tip_;  // of the last ask()
-  std::set<Hash256> payloads_;          // asked for
+  std::map<PayloadKey, AskedPayload> payloads_;
   std::set<std::uint32_t> contributions_;
   bool closed_ = false;         // the round, at the last ask()
   bool all_certified_ = false;  // each contribution that the close names is here

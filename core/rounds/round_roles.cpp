@@ -46,4 +46,21 @@ std::size_t most_contributors(const chain::Registry& registry) {
   return taken;
 }
 
+bool is_candidate(const chain::Registry& registry, std::uint32_t member) {
+  const chain::MemberRecord* record = registry.find(member);
+  if (record == nullptr) return true;
+  const chain::WalletRecord& wallet = *registry.wallet(record->wallet);
+  if (wallet.voter || wallet.is_trusted()) return false;
+  if (!registry.closed()) return true;
+  const auto& rows = registry.closed()->contributors;
+  return std::none_of(rows.begin(), rows.end(), [member](const std::vector<std::uint32_t>& taken) {
+    return std::binary_search(taken.begin(), taken.end(), member);
+  });
+}
+
+std::size_t most_candidates_at_once(const chain::Registry& registry) {
+  constexpr std::size_t least = 8;  // in a small network: else newcomers would wait for each other
+  return std::max(least, registry.voter_count() / 4);
+}
+
 }  // namespace neuroshard::rounds

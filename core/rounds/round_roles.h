@@ -28,5 +28,9 @@ std::size_t expected_members(const chain::Registry& registry);
 // Contributors that a round takes at most (core/chain/rights.h): active nodes that vote, those of trusted wallets, and
 // of all others a quarter of the voters' number. Anybody can register nodes, so their number alone takes no room.
 std::size_t most_contributors(const chain::Registry& registry);
+// Of a wallet without a vote that nobody vouched for. Once the round is closed: that no row takes, besides.
+bool is_candidate(const chain::Registry& registry, std::uint32_t member);
+// Candidates' payloads that a node fetches at once.
+std::size_t most_candidates_at_once(const chain::Registry& registry);
 
 }  // namespace neuroshard::rounds

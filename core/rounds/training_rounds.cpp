@@ -69,8 +69,8 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       clock_(options_.clock),
       book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks, pool_, options_.rows),
       vectors_(options_.chain, services_.checks),
-      exchange_({services_.caller, services_.peers, fetcher_, book_, vectors_}, options_.chain,
-                options_.fetch, self_,
+      exchange_({services_.caller, services_.peers, fetcher_, book_, vectors_, services_.clock},
+                options_.chain, options_.fetch, self_,
                 {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); },
                  [this](const Error& error) { cannot(error); }}),
       states_(

@@ -41,6 +41,7 @@ class TestRoundRoles : public QObject {
   void members_that_stopped_are_not_expected();
   void free_registrations_need_no_room();
   void a_round_takes_a_quarter_of_candidates_and_all_trusted_ones();
+  void a_candidate_that_a_closed_round_takes_is_none_in_it();
 };
 
 void TestRoundRoles::outside_a_large_committee_nobody_computes() {
@@ -137,6 +138,28 @@ void TestRoundRoles::a_round_takes_a_quarter_of_candidates_and_all_trusted_ones(
   QVERIFY(chain.join(stranger));
   QVERIFY(chain.wallet(vouched)->is_trusted() && !chain.wallet(stranger)->is_trusted());
   QCOMPARE(most_contributors(chain.registry()), std::size_t{8 + 2});
+}
+
+void TestRoundRoles::a_candidate_that_a_closed_round_takes_is_none_in_it() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(4);
+  QVERIFY(chain.begin(nodes).ok());
+  const std::size_t first = chain.add_node(), second = chain.add_node();
+  QVERIFY(chain.join(first) && chain.join(second));
+  QVERIFY(chain.round_of(nodes));
+  const auto is_limited = [&](std::size_t node) {
+    return is_candidate(chain.registry(), chain.number(node));
+  };
+  QVERIFY(!is_limited(nodes[0]) && is_limited(first) && is_limited(second));
+  QVERIFY(is_candidate(chain.registry(), 4321));
+  std::vector<Work> works;
+  for (const std::size_t node : nodes) works.push_back({node});
+  works.push_back({first});
+  works.push_back({second});
+  chain::BlockBody body;
+  body.close = chain.close(works);
+  QVERIFY(chain.append(body).ok());
+  QVERIFY(!is_limited(nodes[0]) && is_limited(first) != is_limited(second));  // of four voters' quarter
 }
 
 NS_TEST(TestRoundRoles)

@@ -1,0 +1,196 @@
+// What a node asks for in a round, and what it gives: strangers and silent contributors cost it little.
+#include <QtTest>
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/rounds/round_exchange.h"
+#include "core/rounds/round_roles.h"
+#include "tests/support/manual_executor.h"
+#include "tests/support/test_main.h"
+#include "tests/unit/rounds/chain_round.h"
+#include "tests/unit/rounds/computing_node.h"
+
+using namespace neuroshard;
+using namespace neuroshard::rounds;
+using What = PieceRequest::What;
+
+namespace {
+
+constexpr Duration tick = std::chrono::milliseconds(500);
+constexpr std::size_t calls_per_fetch = 4;  // of one source that has nothing
+
+test::ChainRoundOptions few_nodes(std::uint32_t rows) {
+  test::ChainRoundOptions options;
+  options.others = 2;
+  options.values = 5000;
+  options.rows = rows;
+  return options;
+}
+
+// A member that has one contribution to the round, and not its payload.
+struct ExchangeBench {
+  explicit ExchangeBench(std::uint32_t rows = 1) : network(few_nodes(rows)) {
+    node.book.open(network.opening);
+    vectors.open(network.opening);
+    node.take(network, 0);
+  }
+  void give(bool on) {
+    node.own.sources.script = nullptr;
+    if (on) return;
+    node.own.sources.script = [](const net::NodeId&, const PieceRequest&) -> std::optional<Expected<Bytes>> {
+      return piece_not_held();
+    };
+  }
+  std::size_t asked() const { return node.own.sources.asked_for(What::Payload); }
+  void ask() { exchange.ask(network.opening, true, false); }
+  void look_for(Duration time) {
+    for (Duration passed{}; passed < time; passed += tick) {
+      ask();
+      world.run_for(tick);
+    }
+  }
+
+  const test::ChainRound network;
+  sim::World world;
+  test::ComputingNode node{world, *network.round, network.chain.rules(),
+                           network.chain.rules().has_holders() ? chain::RowSet::of({0}) : chain::RowSet()};
+  VectorBook vectors{network.chain.rules(), node.checks};
+  int arrived = 0;
+  std::vector<Error> failures;
+  RoundExchange exchange{
+      {node.own.sources, node.own.sources, node.own.fetcher, node.book, vectors, world.clock()},
+      network.chain.rules(),
+      FetchOptions(),
+      network.id(network.others[0]),
+      {[this] { ++arrived; }, [](const chain::Evidence&) {},
+       [this](const Error& error) { failures.push_back(error); }}};
+};
+
+// Answers nothing until the test says so.
+struct SilentPeers final : net::PeerCaller, chain::Peers {
+  void call(const net::Contact& peer, net::Method, Bytes, Duration, net::CallDone done) override {
+    asked.push_back(peer.id);
+    waiting.push_back(std::move(done));
+  }
+  std::optional<net::Contact> find(const net::NodeId& id) override {
+    return net::Contact{id, {platform::IpAddress::v4(11, 0, 0, id[0]), 9000}};
+  }
+  std::vector<net::Contact> some() override { return {}; }
+  void refuse_all() {
+    while (!waiting.empty()) {
+      const net::CallDone done = std::move(waiting.back());
+      waiting.pop_back();
+      done(piece_not_held());
+    }
+  }
+  std::vector<net::NodeId> asked;
+  std::vector<net::CallDone> waiting;
+};
+
+// Two voters and many candidates have contributed to the second round of a network of three voters.
+struct CandidatesBench {
+  CandidatesBench() : voters(chain.add_nodes(3)), candidates(chain.add_nodes(20)) {
+    need(chain.begin(voters).ok());
+    for (const std::size_t node : candidates) need(chain.join(node));
+    need(chain.round_of(voters));
+    book.open(tip());
+    vectors.open(tip());
+    for (const std::size_t node : candidates) take(node);
+    for (const std::size_t node : {voters[1], voters[2]}) take(node);
+  }
+  static void need(bool done) {
+    if (!done) qFatal("the chain does not go on");
+  }
+  void take(std::size_t node) {
+    const auto held = std::make_shared<const HeldContribution>(chain.contribution(node, 500));
+    need(book.take(held, tip()).verdict == chain::Verdict::Taken);
+  }
+  net::NodeId id(std::size_t node) const { return crypto::node_id(chain.key(node).public_key()); }
+  chain::ChainTip tip() const {
+    return {chain.blocks().back(),
+            chain.registry_ptr(),
+            chain.committee(),
+            chain.registry().opening(chain.hash()),
+            {}};
+  }
+  // Those that an ask() newly asks.
+  std::set<net::NodeId> ask() {
+    const std::size_t before = peers.asked.size();
+    exchange.ask(tip(), true, false);
+    return {peers.asked.begin() + static_cast<std::ptrdiff_t>(before), peers.asked.end()};
+  }
+
+  chain::testing::ChainFixture chain{chain::testing::small_rules(chain::VotersMode::Invited, 1)};
+  std::vector<std::size_t> voters, candidates;  // nodes of the fixture
+  SilentPeers peers;
+  testing::ManualExecutor executor;
+  ManualClock clock;
+  MemorySpool spool;
+  chain::SignatureChecks checks;
+  RoundPool pool;
+  RoundFetcher fetcher{peers, peers, executor, clock, spool, FetchOptions()};
+  ContributionBook book{chain.rules(), {{0, 0, 8192}}, {}, checks, pool};
+  VectorBook vectors{chain.rules(), checks};
+  RoundExchange exchange{{peers, peers, fetcher, book, vectors, clock},
+                         chain.rules(),
+                         FetchOptions(),
+                         id(voters[0]),
+                         {[] {}, [](const chain::Evidence&) {}, [](const Error&) {}}};
+};
+
+}  // namespace
+
+class TestRoundExchange : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  // Each try costs a call, and it may cost room on the disk.
+  void a_payload_that_nobody_gives_is_asked_for_less_and_less() {
+    ExchangeBench bench;
+    bench.give(false);
+    bench.look_for(std::chrono::minutes(1));
+    const std::size_t tries = bench.asked() / calls_per_fetch;
+    QVERIFY2(tries >= 5 && tries <= 8, QByteArray::number(static_cast<int>(tries)).constData());
+    QVERIFY(bench.failures.empty() && bench.arrived == 0);
+    bench.give(true);
+    bench.look_for(std::chrono::minutes(1));
+    QCOMPARE(bench.node.book.complete(), std::size_t{1});
+    QCOMPARE(bench.arrived, 1);
+  }
+
+  // From then on voters have it.
+  void the_close_ends_the_pause() {
+    ExchangeBench bench;
+    bench.give(false);
+    bench.look_for(std::chrono::seconds(20));
+    const std::size_t before = bench.asked();
+    bench.ask();
+    QCOMPARE(bench.asked(), before);
+    bench.exchange.ask(bench.network.tip(), true, false);
+    QVERIFY(bench.asked() > before);
+  }
+
+  // Anybody can be a candidate, and each of them could keep room on the disk occupied.
+  void a_few_candidates_payloads_are_fetched_at_once() {
+    CandidatesBench bench;
+    const std::size_t most = most_candidates_at_once(*bench.chain.registry_ptr());
+    const std::set<net::NodeId> first = bench.ask();
+    QCOMPARE(first.size(), most + 2);
+    QVERIFY(first.contains(bench.id(bench.voters[1])) && first.contains(bench.id(bench.voters[2])));
+    QVERIFY(bench.ask().empty());
+    // Those that gave nothing come after the others.
+    bench.peers.refuse_all();
+    bench.executor.run();
+    bench.clock.advance(std::chrono::minutes(1));
+    const std::set<net::NodeId> second = bench.ask();
+    QCOMPARE(second.size(), most + 2);
+    for (const std::size_t node : bench.candidates)
+      QVERIFY(!first.contains(bench.id(node)) || !second.contains(bench.id(node)));
+  }
+};
+
+NS_TEST(TestRoundExchange)
+#include "test_round_exchange.moc"
