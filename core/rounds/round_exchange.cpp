@@ -219,6 +219,9 @@ Expected<Bytes> RoundExchange::piece_of_payload(const net::NodeId& contributor, 
 
 Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const PieceRequest& request,
                                      const chain::ChainTip& tip) const {
+  // Leaves cost a hash of the whole payload, and only members that check a row need them.
+  const bool is_checked = rules_.has_holders() && tip.registry->find(from) != nullptr;
+  if (request.what == PieceRequest::What::PayloadLeaves && !is_checked) return piece_not_held();
   std::vector<const ContributionBook*> books = {&services_.book};
   for (const ContributionBook& book : earlier_) books.push_back(&book);
   for (const ContributionBook* book : books) {

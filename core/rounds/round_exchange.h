@@ -47,7 +47,7 @@ class RoundExchange {
   // of the round yet, so it also asks for what the others' vectors name.
   void ask(const chain::ChainTip& tip, bool payloads, bool behind);
   // A payload or a contribution of this round or of the one before; where results can be taken back, of all rounds that are
-  // not settled. NotFound.
+  // not settled. Leaves of a payload only for members, and where members check rows. NotFound.
   Expected<Bytes> piece(const net::NodeId& from, const PieceRequest& request,
                         const chain::ChainTip& tip) const;
   // The contribution that the close names, not another one of the same member.

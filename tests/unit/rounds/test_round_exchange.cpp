@@ -190,6 +190,25 @@ class TestRoundExchange : public QObject {
     for (const std::size_t node : bench.candidates)
       QVERIFY(!first.contains(bench.id(node)) || !second.contains(bench.id(node)));
   }
+
+  // They cost a hash of the whole payload.
+  void leaves_of_payloads_are_for_members_that_check_rows() {
+    for (const std::uint32_t rows : {1u, 2u}) {
+      ExchangeBench bench(rows);
+      bench.node.take_payload(bench.network, 0);
+      const Hash256 root = bench.network.round->works[0].payload;
+      const net::NodeId member = bench.network.id(bench.network.others[1]);
+      const net::NodeId stranger = test::Round::id_of(4321);
+      const auto piece = [&](const net::NodeId& from, What what) {
+        return bench.exchange.piece(from, {0, what, root, 0}, bench.network.tip());
+      };
+      QVERIFY(piece(member, What::Payload).ok());
+      QCOMPARE(piece(member, What::PayloadLeaves).ok(), rows == 2);
+      const auto refused = piece(stranger, What::PayloadLeaves);
+      QVERIFY(!refused.ok());
+      QCOMPARE(refused.error().code, ErrorCode::NotFound);
+    }
+  }
 };
 
 NS_TEST(TestRoundExchange)
