@@ -74,7 +74,8 @@ Expected<void> DiskBudget::check(std::uint64_t bytes) const {
   const std::lock_guard lock(mutex_);
   if (!measured_) return {};
   const std::uint64_t wanted = bytes + reserved_, budget = limits_.written_a_day;
-  if (budget != 0 && less(budget, day_.used(utc_day(clock_.wall_now()))) < wanted)
+  const std::uint64_t left = less(less(budget, day_.used(utc_day(clock_.wall_now()))), unwritten_);
+  if (budget != 0 && left < wanted)
     return no_room(
         fmt::format("today's write budget of {} has no room for another {}: the node goes on after midnight "
                     "(UTC), or when daily_write_budget is larger",
@@ -104,8 +105,7 @@ void DiskBudget::reserve(std::uint64_t bytes) {
   reserved_ = bytes;
 }
 
-void DiskBudget::count(std::uint64_t bytes) {
-  if (free_ != no_limit) free_ = less(free_, bytes);
+void DiskBudget::count_for_day(std::uint64_t bytes) {
   if (const auto kept = day_.add(bytes, utc_day(clock_.wall_now())); !kept.ok())
     logger_.warning("disk", "the count of this day's writes is not on the disk: " + kept.error().describe());
 }
@@ -114,18 +114,27 @@ void DiskBudget::wrote(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   reserved_ = less(reserved_, bytes);
   named_ += bytes;
-  count(bytes);
+  if (free_ != no_limit) free_ = less(free_, bytes);
+  count_for_day(bytes);
 }
 
 void DiskBudget::hold(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   held_ += bytes;
-  count(bytes);
+  unwritten_ += bytes;
+  if (free_ != no_limit) free_ = less(free_, bytes);
 }
 
-void DiskBudget::give_back(std::uint64_t bytes) {
+void DiskBudget::wrote_held(std::uint64_t bytes, std::uint64_t first) {
+  const std::lock_guard lock(mutex_);
+  unwritten_ = less(unwritten_, first);
+  count_for_day(bytes);
+}
+
+void DiskBudget::give_back(std::uint64_t bytes, std::uint64_t unwritten) {
   const std::lock_guard lock(mutex_);
   held_ = less(held_, bytes);
+  unwritten_ = less(unwritten_, unwritten);
   if (free_ != no_limit) free_ += bytes;
 }
 

@@ -54,9 +54,13 @@ class DiskBudget {
   void reserve(std::uint64_t bytes);
   // Bytes of files with a name.
   void wrote(std::uint64_t bytes);
-  // Bytes of a file without a name, until they are given back.
+  // Bytes of a file without a name, until they are given back. The day has room for them, but only those that are
+  // written count for it.
   void hold(std::uint64_t bytes);
-  void give_back(std::uint64_t bytes);
+  // Into such a file. first: of them, where nothing was written before.
+  void wrote_held(std::uint64_t bytes, std::uint64_t first);
+  // unwritten: of them, where nothing was written.
+  void give_back(std::uint64_t bytes, std::uint64_t unwritten);
 
   std::uint64_t written_today() const;
   // Of everything but the excluded folder.
@@ -72,7 +76,7 @@ class DiskBudget {
   DiskBudget(FileEnv& files, const Clock& clock, Logger& logger, DiskBudgetOptions options,
              const DiskLimits& limits, PeriodCount count);
   // With the lock.
-  void count(std::uint64_t bytes);
+  void count_for_day(std::uint64_t bytes);
   Expected<void> has_free(std::uint64_t bytes) const;
 
   FileEnv& files_;
@@ -84,9 +88,10 @@ class DiskBudget {
   mutable PeriodCount day_;
   bool measured_ = false;
   std::uint64_t reserved_ = 0, held_ = 0;
-  std::uint64_t named_ = 0;  // bytes of files with a name
-  std::uint64_t kept_ = 0;   // of the excluded folder
-  std::uint64_t free_;       // on the disk; the largest value: not known
+  std::uint64_t unwritten_ = 0;  // of those that are held
+  std::uint64_t named_ = 0;      // bytes of files with a name
+  std::uint64_t kept_ = 0;       // of the excluded folder
+  std::uint64_t free_;           // on the disk; the largest value: not known
 };
 
 // Bytes of all files below a folder, links not followed.

@@ -84,7 +84,7 @@ class ScratchFile {
  public:
   ScratchFile(Descriptor fd, std::string folder) : fd_(std::move(fd)), folder_(std::move(folder)) {}
   ~ScratchFile() {
-    if (budget_) budget_->give_back(bytes_);
+    if (budget_) budget_->give_back(bytes_, bytes_ - std::min(written_.load(), bytes_));
   }
   ScratchFile(const ScratchFile&) = delete;
   ScratchFile& operator=(const ScratchFile&) = delete;
@@ -92,6 +92,11 @@ class ScratchFile {
     budget_ = std::move(budget);
     bytes_ = bytes;
     if (budget_) budget_->hold(bytes_);
+  }
+  // Several threads may write at once.
+  void wrote(std::uint64_t bytes) const {
+    const std::uint64_t before = written_.fetch_add(bytes);
+    if (budget_) budget_->wrote_held(bytes, std::min(before + bytes, bytes_) - std::min(before, bytes_));
   }
   int fd() const { return fd_.get(); }
   Error error(int code, std::string_view what) const {
@@ -103,6 +108,7 @@ class ScratchFile {
   const std::string folder_;
   std::shared_ptr<DiskBudget> budget_;
   std::uint64_t bytes_ = 0;
+  mutable std::atomic<std::uint64_t> written_{0};  // some of them more than once
 };
 
 class ScratchBytes final : public ByteSource {
@@ -138,6 +144,7 @@ class ScratchItem final : public SpoolItem {
                                      static_cast<off_t>(offset));
       if (wrote < 0 && errno == EINTR) continue;
       if (wrote <= 0) return file_->error(wrote < 0 ? errno : EIO, "write");
+      file_->wrote(static_cast<std::uint64_t>(wrote));
       offset += static_cast<std::uint64_t>(wrote);
       bytes = bytes.subspan(static_cast<std::size_t>(wrote));
     }

@@ -44,8 +44,13 @@ class TestDiskBudget : public QObject {
     QVERIFY2(why(budget->check(10 * mebi + 1)).contains("daily_write_budget"),
              why(budget->check(10 * mebi + 1)).constData());
     QCOMPARE(budget->check(10 * mebi + 1).error().code, ErrorCode::Exhausted);
-    budget->give_back(30 * mebi);  // was written all the same
+    budget->wrote_held(30 * mebi, 30 * mebi);
+    budget->give_back(30 * mebi, 0);  // was written all the same
     QVERIFY(!budget->check(11 * mebi).ok());
+    budget->hold(5 * mebi);
+    QVERIFY(!budget->check(6 * mebi).ok());
+    budget->give_back(5 * mebi, 5 * mebi);
+    QVERIFY(budget->check(10 * mebi).ok());
     budget->set_limits({0, 200 * mebi});
     QVERIFY(budget->check(100 * mebi).ok());
     budget->set_limits({0, 100 * mebi});
@@ -99,7 +104,7 @@ class TestDiskBudget : public QObject {
     budget->hold(5 * mebi);
     QCOMPARE(budget->space_used(), 8 * mebi);
     QVERIFY(!budget->check(11 * mebi).ok());
-    budget->give_back(5 * mebi);
+    budget->give_back(5 * mebi, 5 * mebi);
     budget->wrote(10 * mebi);  // in place of what was there, it turns out
     QVERIFY(!budget->check(6 * mebi).ok());
     budget->measure();

@@ -127,6 +127,28 @@ class TestFileSpool : public QObject {
     QCOMPARE(budget->written_today(), std::uint64_t{9000});
   }
 
+  // A peer may announce a payload and give a small part of it.
+  void room_that_nobody_wrote_does_not_count_for_the_day() {
+    const QTemporaryDir folder;
+    const auto files = make_posix_file_env();
+    SystemClock clock;
+    NullLogger logger;
+    DiskBudgetOptions options;
+    options.folder = folder.path().toStdString();
+    const auto budget = DiskBudget::open(*files, clock, logger, options, {0, 10'000}).value();
+    budget->measure();
+    const auto spool = make_file_spool({folder.filePath("spool").toStdString(), 1000, budget, {}});
+    auto item = spool->create(7000);
+    QVERIFY(item.ok());
+    QVERIFY(!spool->create(4000).ok());  // the first item may still be written
+    const Bytes part = pattern(100);
+    QVERIFY((*item)->write_at(0, part).ok() && (*item)->write_at(0, part).ok());
+    item->reset();
+    QCOMPARE(budget->written_today(), std::uint64_t{200});
+    QCOMPARE(budget->space_used(), std::uint64_t{0});
+    QVERIFY(spool->create(9000).ok());
+  }
+
   void a_full_disk_keeps_items_in_the_spare_memory() {
     const QTemporaryDir folder;
     const auto spool = make_file_spool(
