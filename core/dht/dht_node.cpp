@@ -13,8 +13,7 @@ DhtNode::DhtNode(const Hash256& network_id, DhtConfig config, DhtServices servic
       id_(crypto::node_id(services.key.public_key())),
       rng_(seed),
       table_(id_, config.table, config.one_lan),
-      store_(id_, config.store),
-      limiter_(config.requests, config.one_lan, seed) {
+      store_(id_, config.store) {
   // Spread over the interval, so that nodes that start together do not work at the same moments.
   const Duration first =
       config_.upkeep / 2 + Duration(rng_.below(static_cast<std::uint64_t>(config_.upkeep.count())));
@@ -358,10 +357,6 @@ net::Answer DhtNode::answer(const net::Caller& from, net::Method method, const R
 
 void DhtNode::handle(const net::Caller& from, net::Method method, ByteSpan bytes, const net::Reply& reply) {
   ++counters_.requests;
-  if (!limiter_.admit(from, services_.clock.monotonic_now())) {
-    ++counters_.limited;
-    return reply({make_error(ErrorCode::Exhausted, "too many requests; wait a second"), net::Fault::Flood});
-  }
   auto request = decode_request(method, bytes);
   if (!request.ok()) {
     ++counters_.malformed;

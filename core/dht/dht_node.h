@@ -22,7 +22,6 @@
 #include "core/dht/routing_table.h"
 #include "core/net/method_table.h"
 #include "core/net/peer_caller.h"
-#include "core/net/request_limiter.h"
 
 namespace neuroshard::dht {
 
@@ -42,7 +41,6 @@ struct DhtConfig {
   std::size_t checks = 4;                      // contacts called in one upkeep, and some for each known
   Duration silent = std::chrono::minutes(15);  // a contact that is silent for so long is called
   Duration refresh = std::chrono::hours(1);    // a bucket without a lookup for so long gets one
-  net::RequestLimits requests{20, 100, 4096};
 };
 
 struct DhtServices {  // all outlive the node
@@ -59,7 +57,7 @@ struct Published {
 };
 
 struct DhtCounters {
-  std::uint64_t requests = 0, refused = 0, malformed = 0, limited = 0;
+  std::uint64_t requests = 0, refused = 0, malformed = 0;
 };
 
 class DhtNode {
@@ -82,7 +80,7 @@ class DhtNode {
   void publish(const std::string& path, Bytes payload, std::function<void(Expected<Published>)> done);
   void withdraw(const std::string& path);
 
-  // A peer's request; the connection has proven `from`.
+  // A peer's request, within the limits of its method (net/method_table.h); the connection has proven `from`.
   void handle(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
 
   const net::NodeId& id() const { return id_; }
@@ -126,7 +124,6 @@ class DhtNode {
   Rng rng_;
   RoutingTable table_;
   RecordStore store_;
-  net::RequestLimiter limiter_;
   DhtCounters counters_;
   std::vector<net::Contact> first_contacts_;  // of the last join; called again while few contacts are known
   std::size_t refilled_at_ = 0;               // contacts at the last such try

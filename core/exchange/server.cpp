@@ -18,12 +18,8 @@ Error not_here() {
 
 }  // namespace
 
-ContentServer::ContentServer(ServerServices services, ServerLimits limits, bool one_lan, std::uint64_t seed,
-                             Gone gone)
-    : services_(services),
-      limits_(limits),
-      gone_(std::move(gone)),
-      limiter_(limits.requests, one_lan, seed) {}
+ContentServer::ContentServer(ServerServices services, ServerLimits limits, Gone gone)
+    : services_(services), limits_(limits), gone_(std::move(gone)) {}
 
 ContentServer::~ContentServer() {
   for (auto& [number, one] : waiting_) one.reply(make_error(ErrorCode::Cancelled, "this node stops"));
@@ -62,9 +58,6 @@ void ContentServer::refuse(net::Fault fault, Error error, const net::Reply& repl
 
 void ContentServer::on_call(const net::Caller& from, net::Method method, ByteSpan bytes,
                             const net::Reply& reply) {
-  if (!limiter_.admit(from, services_.clock.monotonic_now())) {
-    return refuse(net::Fault::Flood, make_error(ErrorCode::Exhausted, "too many requests; wait"), reply);
-  }
   if (method == net::Method::ContentNamed) {
     const auto name = decode_name(bytes);
     if (!name.ok()) return refuse(net::Fault::Malformed, name.error(), reply);

@@ -3,8 +3,8 @@
 // against that list before it leaves, so an honest node never sends a wrong one. A file that was lost or
 // changed on the disk is no longer offered.
 //
-// Bounds, beside the user's limits of the line (net/limited_transport.h): requests of one caller by rate,
-// open requests of one caller and of all, lists in memory, offered files.
+// Bounds, beside the user's limits of the line (net/limited_transport.h) and the rates of the methods
+// (net/method_table.h): open requests of one caller and of all, lists in memory, offered files.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,13 @@
 #include "core/exchange/messages.h"
 #include "core/exchange/pieces.h"
 #include "core/net/method_table.h"
-#include "core/net/request_limiter.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::exchange {
 
 struct ServerLimits {
-  net::RequestLimits requests{400, 800, 1024, 8};  // 100 MB a second of one caller
-  std::size_t per_caller = 8;                      // requests on the disk or waiting for it
-  std::size_t in_all = 64;                         // 16 MiB of pieces
+  std::size_t per_caller = 8;  // requests on the disk or waiting for it
+  std::size_t in_all = 64;     // 16 MiB of pieces
   std::size_t files = 4096;
   std::size_t names = 64;
   std::uint64_t listed_pieces =
@@ -53,8 +51,7 @@ class ContentServer {
  public:
   using Gone = std::function<void(const Hash256&)>;
   // gone: a file is no longer what it was offered as.  Threads: the executor's, all members.
-  ContentServer(ServerServices services, ServerLimits limits, bool one_lan, std::uint64_t seed,
-                Gone gone = {});
+  ContentServer(ServerServices services, ServerLimits limits, Gone gone = {});
   ~ContentServer();
 
   // Offers a file, or the part of one that begins at `offset`. False: too many. A second offer of a hash
@@ -101,7 +98,6 @@ class ContentServer {
   ServerServices services_;
   const ServerLimits limits_;
   const Gone gone_;
-  net::RequestLimiter limiter_;
   std::unordered_map<Hash256, File, net::NodeIdHash> files_;
   std::map<std::string, NamedContent> names_;
   std::map<std::uint64_t, Waiting> waiting_;

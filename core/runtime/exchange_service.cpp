@@ -69,8 +69,7 @@ ExchangeService::ExchangeService(PeerHost& host, const RuntimeServices& services
   host_.run([&] {
     server_ = std::make_unique<exchange::ContentServer>(
         exchange::ServerServices{host_.executor(), *disk_, host_.clock(), services_.files, services_.logger},
-        exchange::ServerLimits{}, options_.one_lan, load_le<std::uint64_t>(seed.data()),
-        [this](const Hash256& hash) { on_file_gone(hash); });
+        exchange::ServerLimits{}, [this](const Hash256& hash) { on_file_gone(hash); });
     methods_ = host_.member().methods().add(
         {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece},
         net::MethodLimits(std::make_shared<net::RequestLimiter>(content_limits, options_.one_lan,

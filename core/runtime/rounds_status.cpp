@@ -23,8 +23,7 @@ RoundsStatus::RoundsStatus(PeerHost& host, const config::ConsensusPart& consensu
     : host_(host),
       batch_tokens_(std::max<std::uint64_t>(consensus.batch_tokens, 1)),
       inner_steps_(consensus.inner_steps),
-      gossip_(services_of(host), network, std::move(as.delegation), as.one_lan, status::GossipOptions{},
-              seed) {
+      gossip_(services_of(host), network, std::move(as.delegation), status::GossipOptions{}, seed) {
   if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) codec_.codec = *codec;
   board_->report.taking_part = true;
   gossip_.start();

@@ -96,7 +96,7 @@ Expected<std::vector<StatusReport>> decode_reports(ByteSpan bytes) {
 }
 
 StatusGossip::StatusGossip(GossipServices services, const Hash256& network,
-                           std::optional<crypto::Delegation> delegation, bool one_lan, GossipOptions options,
+                           std::optional<crypto::Delegation> delegation, GossipOptions options,
                            std::uint64_t seed)
     : services_(std::move(services)),
       network_(network),
@@ -104,8 +104,7 @@ StatusGossip::StatusGossip(GossipServices services, const Hash256& network,
       options_(options),
       self_(crypto::node_id(services_.key.public_key())),
       rng_(seed),
-      table_(network, options.table),
-      limiter_(options.requests, one_lan, seed) {}
+      table_(network, options.table) {}
 
 StatusGossip::~StatusGossip() = default;
 
@@ -204,11 +203,6 @@ std::vector<const StatusReport*> StatusGossip::wanted(const PullRequest& request
 
 void StatusGossip::on_call(const net::Caller& from, ByteSpan bytes, const net::Respond& respond) {
   counts_.received += bytes.size();
-  if (!limiter_.admit(from, services_.clock.monotonic_now())) {
-    ++counts_.refused_requests;
-    respond(make_error(ErrorCode::Exhausted, "asked for reports too often"));
-    return;
-  }
   const auto request = decode_pull(bytes);
   if (!request.ok()) {
     ++counts_.refused_requests;

@@ -9,8 +9,9 @@
 //   answer       count u8 <= 32 · reports, one after the other
 //
 // The list covers the ids of the range; a node with more than 256 reports asks for another range each time.
-// Bounded are: reports in an answer (32), entries of a list (256), kept reports (table.h), requests of one
-// caller (one a second), reports in an answer that were not asked for (the rest of the answer is dropped).
+// Bounded are: reports in an answer (32), entries of a list (256), kept reports (table.h), reports in an
+// answer that were not asked for (the rest of the answer is dropped). net/method_table.h bounds the requests
+// of callers.
 #pragma once
 
 #include <functional>
@@ -22,7 +23,6 @@
 #include "core/base/log.h"
 #include "core/base/rng.h"
 #include "core/net/peer_caller.h"
-#include "core/net/request_limiter.h"
 #include "core/status/summary.h"
 
 namespace neuroshard::status {
@@ -52,7 +52,6 @@ struct GossipOptions {
   Duration report_period = std::chrono::seconds(30);  // between two own reports
   Duration least_between = std::chrono::seconds(3);   // if a round was certified in between
   Duration patience = std::chrono::seconds(5);
-  net::RequestLimits requests{1, 8, 1024, 8};  // of others
   TableLimits table;
 };
 
@@ -66,14 +65,14 @@ struct GossipServices {  // all outlive it
 
 struct GossipCounts {
   std::uint64_t sent = 0, received = 0;  // bytes
-  std::uint64_t refused_requests = 0;    // too many, or unreadable
+  std::uint64_t refused_requests = 0;    // unreadable
 };
 
 class StatusGossip {
  public:
-  // one_lan: many nodes may have one address.  Threads: the executor's, all members.
+  // Threads: the executor's, all members.
   StatusGossip(GossipServices services, const Hash256& network, std::optional<crypto::Delegation> delegation,
-               bool one_lan, GossipOptions options, std::uint64_t seed);
+               GossipOptions options, std::uint64_t seed);
   ~StatusGossip();
   void start();
   // This node's state; reported to others when it is due.
@@ -100,7 +99,6 @@ class StatusGossip {
   const net::NodeId self_;
   Rng rng_;
   StatusTable table_;
-  net::RequestLimiter limiter_;
   std::optional<OwnStatus> own_;
   std::optional<StatusReport> report_;
   MonotonicTime reported_{};

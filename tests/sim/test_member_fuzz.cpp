@@ -29,8 +29,8 @@ struct Services {
   explicit Services(test::Host& host, test::Village& village)
       : gossip({*host.key, host.member->caller(), host.executor, village.world.clock(),
                 [&host](std::size_t most) { return host.member->some(most); }},
-               test::network_id(), std::nullopt, false, {}, 1),
-        content({host.executor, host.executor, village.world.clock(), files, logger}, {}, false, 1) {
+               test::network_id(), std::nullopt, {}, 1),
+        content({host.executor, host.executor, village.world.clock(), files, logger}, {}) {
     auto& methods = host.member->methods();
     registrations.push_back(
         methods.add({net::Method::StatusPull}, wide(),

@@ -43,14 +43,13 @@ class ExchangeHosts {
       host->contact.endpoint = {platform::IpAddress::v4(10, 0, 0, static_cast<std::uint8_t>(i + 1)), 9000};
       host->server = std::make_unique<exchange::ContentServer>(
           exchange::ServerServices{host->executor, host->executor, world.clock(), host->files, logger},
-          exchange::ServerLimits{}, true, 1,
-          [raw = host.get()](const Hash256& hash) { raw->gone.push_back(hash); });
+          exchange::ServerLimits{}, [raw = host.get()](const Hash256& hash) { raw->gone.push_back(hash); });
       host->methods = std::make_unique<net::MethodTable>(world.clock(), &conduct);
       host->serving = host->methods->add(
           {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece},
           net::MethodLimits(std::make_shared<net::RequestLimiter>(
               net::RequestLimits{
-                  .per_second = 1e6, .burst = 1e6, .bytes_per_second = 1e12, .bytes_burst = 1e12},
+                  .per_second = 400, .burst = 800, .bytes_per_second = 1e12, .bytes_burst = 1e12},
               true, 1)),
           [server = host->server.get()](const net::Caller& from, net::Method method, ByteSpan request,
                                         const net::Reply& reply) {

@@ -122,7 +122,7 @@ void TestSlotKeys::keys_are_published_a_few_at_a_time() {
   }
   QVERIFY2(most <= 200, std::to_string(most).c_str());
   QCOMPARE(world.holders(*world.nodes[2], "/experts/19/7"), std::set{node.id});
-  for (const Host* other : world.nodes) QCOMPARE(other->member->table().counters().limited, std::uint64_t{0});
+  for (const Host* other : world.nodes) QCOMPARE(other->conduct.faults(net::Fault::Flood), std::uint64_t{0});
 }
 
 void TestSlotKeys::of_many_experts_each_node_takes_others() {
