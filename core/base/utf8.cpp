@@ -37,9 +37,14 @@ std::string valid_utf8(std::string_view text, std::size_t most) {
 }
 
 std::string one_line(std::string_view text, std::size_t most) {
-  std::string result = valid_utf8(text, most);
-  for (char& c : result)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  const std::string valid = valid_utf8(text, most);
+  const auto at = [&valid](std::size_t i) { return static_cast<unsigned char>(valid[i]); };
+  std::string result;
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    const bool c1 = at(i) == 0xC2 && at(i + 1) < 0xA0;  // U+0080 to U+009F
+    result += c1 || at(i) < 0x20 || at(i) == 0x7f ? ' ' : valid[i];
+    if (c1) ++i;
+  }
   return result;
 }
 

@@ -21,7 +21,8 @@ Utf8Start utf8_start(std::string_view text);
 
 // U+FFFD in the place of what is no character; cut between characters to at most `most` bytes.
 std::string valid_utf8(std::string_view text, std::size_t most = std::string::npos);
-// The same with a space in the place of each control character, for the log and the pages.
+// The same with a space in the place of each control character (C0, DEL, C1), for the log, the terminal and
+// the pages.
 std::string one_line(std::string_view text, std::size_t most = std::string::npos);
 
 }  // namespace neuroshard

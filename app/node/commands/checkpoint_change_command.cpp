@@ -13,6 +13,7 @@
 #include "app/node/commands/guest_flags.h"
 #include "app/node/commands/open_directory.h"
 #include "app/node/output/progress.h"
+#include "core/base/utf8.h"
 #include "core/checkpoint/catalogue.h"
 #include "core/checkpoint/loader.h"
 #include "core/checkpoint/retention.h"
@@ -202,7 +203,8 @@ Expected<void> import_into(Place place, const ChangeFlags& flags, CommandContext
             {context.files, context.clock, *place.opened->directory, flags.path}, writer,
             [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); }, context.stop));
     name = result.name;
-    if (!result.manifest.origin.empty()) context.output.line("From: " + result.manifest.origin + ".");
+    if (!result.manifest.origin.empty())  // the text of another node
+      context.output.line("From: " + one_line(result.manifest.origin) + ".");
   }
   context.output.line(fmt::format("Imported {} as {}. To continue from it: neuroshardd checkpoint restore {}",
                                   flags.path, name, name));

@@ -9,24 +9,24 @@ namespace {
 void encode_lists(const node::NetworkView& from, wire::Network* to) {
   for (const node::SourceEntry& source : from.sources) {
     wire::NetworkFirstPeer* sent = to->add_source();
-    sent->set_address(source.address);
+    sent->set_address(valid_utf8(source.address));
     sent->set_kind(source.kind);
     sent->set_connected(source.connected);
-    sent->set_state(source.state);
+    sent->set_state(valid_utf8(source.state));
   }
   for (const node::PeerEntry& peer : from.peers) {
     wire::NetworkPeer* sent = to->add_peer();
     sent->set_id(peer.id);
-    sent->set_address(peer.address);
+    sent->set_address(valid_utf8(peer.address));
     sent->set_way(peer.way);
     sent->set_connected(peer.connected);
     if (peer.round_trip) sent->set_round_trip(*peer.round_trip);
-    sent->set_version(peer.version);
+    sent->set_version(valid_utf8(peer.version));
     sent->set_memory_bytes(peer.memory_bytes);
     sent->set_tokens_per_second(peer.tokens_per_second);
     sent->set_bytes_in(peer.bytes_in);
     sent->set_bytes_out(peer.bytes_out);
-    sent->set_problem(peer.problem);
+    sent->set_problem(valid_utf8(peer.problem));
     sent->set_upload(peer.upload);
     sent->set_download(peer.download);
   }
@@ -34,11 +34,11 @@ void encode_lists(const node::NetworkView& from, wire::Network* to) {
     wire::NetworkBan* sent = to->add_ban();
     sent->set_id(ban.id);
     sent->set_until(to_unix_ms(ban.until));
-    sent->set_reason(ban.reason);
+    sent->set_reason(valid_utf8(ban.reason));
   }
   for (const node::RefusalEntry& refusal : from.refusals) {
     wire::NetworkRefusal* sent = to->add_refusal();
-    sent->set_reason(refusal.reason);
+    sent->set_reason(valid_utf8(refusal.reason));
     sent->set_count(refusal.count);
   }
   for (const node::TrafficPoint& point : from.traffic) {
@@ -81,19 +81,19 @@ void decode_lists(const wire::Network& from, node::NetworkView& to) {
 
 void encode(const node::NetworkView& from, wire::Network* to) {
   to->set_taking_part(from.taking_part);
-  to->set_listens_at(from.listens_at);
+  to->set_listens_at(valid_utf8(from.listens_at));
   to->set_reach(from.reach);
-  to->set_summary(from.summary);
-  for (const std::string& line : from.found) to->add_found(line);
-  to->set_advice(from.advice);
+  to->set_summary(valid_utf8(from.summary));
+  for (const std::string& line : from.found) to->add_found(valid_utf8(line));
+  to->set_advice(valid_utf8(from.advice));
   to->set_testing(from.testing);
   if (from.tested_at) to->set_tested_at(to_unix_ms(*from.tested_at));
-  to->set_advertised(from.advertised);
-  to->set_relay(from.relay);
-  to->set_relay_trouble(from.relay_trouble);
-  to->set_turn_server(from.turn_server);
-  to->set_turn(from.turn);
-  to->set_turn_trouble(from.turn_trouble);
+  to->set_advertised(valid_utf8(from.advertised));
+  to->set_relay(valid_utf8(from.relay));
+  to->set_relay_trouble(valid_utf8(from.relay_trouble));
+  to->set_turn_server(valid_utf8(from.turn_server));
+  to->set_turn(valid_utf8(from.turn));
+  to->set_turn_trouble(valid_utf8(from.turn_trouble));
   to->set_invitation(from.invitation);
   to->set_can_let_vote(from.can_let_vote);
   to->set_votes_by_invitation(from.votes_by_invitation);

@@ -38,6 +38,8 @@ class TestUtf8 : public QObject {
   void a_line_has_no_control_characters() {
     QCOMPARE(one_line("a\nb\x1b[2J\x7f\xFF"), std::string("a b [2J \xEF\xBF\xBD"));
     QCOMPARE(one_line("a\nb", 2), std::string("a "));
+    // Terminals take U+009B as the start of a sequence; U+00A0 is no control character.
+    QCOMPARE(one_line("a\xC2\x9B;b\xC2\x80\xC2\xA0"), std::string("a ;b \xC2\xA0"));
   }
 
   void it_is_cut_between_characters() {

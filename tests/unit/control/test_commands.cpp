@@ -33,6 +33,7 @@ class TestControlCommands : public QObject {
   void what_commands_carry_arrives();
   void answers_arrive_as_they_were_given();
   void an_invitation_is_made_when_it_is_asked_for();
+  void texts_of_peers_that_are_no_text_do_not_hide_the_network();
   void a_flood_of_commands_is_refused_with_its_reason();
   void reasons_sensors_and_undo_arrive();
 
@@ -300,6 +301,32 @@ void TestControlCommands::an_invitation_is_made_when_it_is_asked_for() {
   QVERIFY(with_vote->may_vote && with_vote->no_vote.empty());
   QCOMPARE(with_vote->link, std::string("neuroshard:join?to=AA-vote4"));
   QVERIFY2((node.invited == std::vector<bool>{false, false, true, true}), "one for each question");
+}
+
+void TestControlCommands::texts_of_peers_that_are_no_text_do_not_hide_the_network() {
+  testing::FakeNode& node = fixture_->node;
+  const std::string bad = "\xFFno", good = "\xEF\xBF\xBDno";
+  node.network.relay_trouble = node.network.turn_trouble = node.network.summary = bad;
+  node.network.found = {bad};
+  node.network.sources.resize(1);
+  node.network.sources[0].state = bad;
+  node.network.peers.resize(1);
+  node.network.peers[0].problem = node.network.peers[0].version = bad;
+  node.network.bans.resize(1);
+  node.network.bans[0].reason = bad;
+  node.network.refusals.resize(1);
+  node.network.refusals[0].reason = bad;
+  const auto view = answer<node::NetworkView>([&](auto reply) { return remote_->query_network(reply); });
+  QVERIFY2(view.ok(), view.ok() ? "" : view.error().describe().c_str());
+  QCOMPARE(view->relay_trouble, good);
+  QCOMPARE(view->turn_trouble, good);
+  QCOMPARE(view->summary, good);
+  QCOMPARE(view->found, std::vector<std::string>{good});
+  QCOMPARE(view->sources.at(0).state, good);
+  QCOMPARE(view->peers.at(0).problem, good);
+  QCOMPARE(view->peers.at(0).version, good);
+  QCOMPARE(view->bans.at(0).reason, good);
+  QCOMPARE(view->refusals.at(0).reason, good);
 }
 
 void TestControlCommands::a_flood_of_commands_is_refused_with_its_reason() {
