@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/utf8.h"
+
 namespace neuroshard::nat {
 namespace {
 
@@ -11,9 +13,10 @@ using platform::TcpSocket;
 // A relay sends a line every 8 s; one that is silent for this long is gone.
 constexpr Duration silence = std::chrono::seconds(20);
 constexpr Duration accept_deadline = std::chrono::seconds(10);
+constexpr int most_pings = 8;  // in a second
 
 Error refused(int status, std::string_view reason) {
-  const std::string words = fmt::format("the relay refuses: {} ({})", reason.substr(0, 80), status);
+  const std::string words = fmt::format("the relay refuses: {} ({})", one_line(reason, 80), status);
   switch (status) {
     case 403: return make_error(ErrorCode::Denied, words);
     case 404: return make_error(ErrorCode::NotFound, words);
@@ -53,14 +56,18 @@ Expected<RelayCallee> RelayCallee::join(const Io& io, const Endpoint& relay, con
 }
 
 Expected<std::optional<RelayedCall>> RelayCallee::next(const Io& io, MonotonicTime until) {
+  bool took = false;
   while (true) {
+    if (io.cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
     NS_ASSIGN_OR_RETURN(const auto line, parse_control_line(in_));
     if (line) {
       in_.erase(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(line->size));
       NS_ASSIGN_OR_RETURN(auto call, take(io, *line));
       if (call) return call;
+      took = true;
       continue;
     }
+    if (took && io.now() >= until) return std::optional<RelayedCall>();  // `in_` holds no whole line now
     std::array<std::uint8_t, max_control_line> buffer{};
     NS_ASSIGN_OR_RETURN(const std::size_t count,
                         control_.read_some(MutableByteSpan(buffer.data(), buffer.size() - in_.size())));
@@ -77,7 +84,14 @@ Expected<std::optional<RelayedCall>> RelayCallee::next(const Io& io, MonotonicTi
 }
 
 Expected<std::optional<RelayedCall>> RelayCallee::take(const Io& io, const ControlLine& line) {
-  const MonotonicTime deadline = io.now() + accept_deadline;
+  const MonotonicTime now = io.now(), deadline = now + accept_deadline;
+  if (line.kind != ControlLine::Kind::Invite) {
+    if (now - pings_since_ >= std::chrono::seconds(1)) {
+      pings_since_ = now;
+      pings_ = 0;
+    }
+    if (++pings_ > most_pings) return make_error(ErrorCode::Unavailable, "the relay sends PING too often");
+  }
   if (line.kind == ControlLine::Kind::Ping) {
     NS_RETURN_IF_ERROR(write_until(io, control_, as_bytes(std::string_view("PONG\r\n")), deadline));
     return std::optional<RelayedCall>();

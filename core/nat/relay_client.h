@@ -34,7 +34,8 @@ class RelayCallee {
   platform::Endpoint relay_;
   platform::TcpSocket control_;
   Bytes in_;
-  MonotonicTime heard_{};
+  MonotonicTime heard_{}, pings_since_{};
+  int pings_ = 0;  // since then
 };
 
 // Reaches the node `callee` through the relay. NotFound: it is not there; Busy: it has too many calls;
