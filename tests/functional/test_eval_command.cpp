@@ -133,8 +133,11 @@ void TestEvalCommand::a_hugging_face_folder_comes_back() {
   QVERIFY(losses_of(trained.out).contains(1));
   // Into a new directory of the same shape: it takes over the tokenizer.
   const QStringList elsewhere{"--data-dir", lab_.path("new"), "--profile", lab_.path("tiny.json")};
-  const ProcessResult fresh = run_node(QStringList{"checkpoint", "import", folder} + elsewhere);
+  const QString odd = lab_.path("hf\x1b[2J");  // a name with a control sequence of terminals
+  QVERIFY(QDir().rename(again, odd));
+  const ProcessResult fresh = run_node(QStringList{"checkpoint", "import", odd} + elsewhere);
   QVERIFY2(fresh.ok(), fresh.text().constData());
+  QVERIFY2(fresh.out.contains("From: Hugging Face folder hf [2J."), fresh.text().constData());
   // Into a larger model: it grows, and measures the same.
   const QString larger = lab_.path("larger.json"), grown = lab_.path("grown");
   QVERIFY(run_node({"network", "create", "--from", lab_.path("tiny.json"), "--name", "larger", "--layers",
