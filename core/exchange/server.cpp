@@ -99,6 +99,7 @@ void ContentServer::take(std::uint64_t number) {
 
 void ContentServer::give_list(std::uint64_t number, File& file) {
   const std::uint32_t first = waiting_.at(number).request.piece;
+  if (first >= file.list->hashes.size()) return finish(number, not_here());
   const std::size_t count = std::min<std::size_t>(file.list->hashes.size() - first, max_listed_pieces);
   finish(number,
          encode_piece_list(file.list->size, Span<const Hash256>(file.list->hashes.data() + first, count)));
@@ -118,24 +119,36 @@ void ContentServer::read_list(const Hash256& hash) {
           list = make_error(ErrorCode::Corrupt, place.path + " has changed");
         else
           list = std::make_shared<const PieceList>(std::move(hashed->pieces));
-        static_cast<void>(executor.post([this, life, hash, list = std::move(list)] {
-          if (life.alive()) got_list(hash, list);
+        static_cast<void>(executor.post([this, life, hash, size, place, list = std::move(list)] {
+          if (life.alive()) got_list(hash, size, place, list);
         }));
       });
-  if (!posted) got_list(hash, make_error(ErrorCode::Exhausted, "the disk is busy; ask again later"));
+  if (!posted)
+    got_list(hash, file.size, file.place,
+             make_error(ErrorCode::Exhausted, "the disk is busy; ask again later"));
 }
 
-void ContentServer::got_list(const Hash256& hash, Expected<std::shared_ptr<const PieceList>> list) {
+std::vector<std::uint64_t> ContentServer::waiting_for_list(const Hash256& hash) const {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, one] : waiting_)
+    if (one.request.hash == hash && one.method == net::Method::ContentPieces) numbers.push_back(number);
+  return numbers;
+}
+
+void ContentServer::got_list(const Hash256& hash, std::uint64_t size, const ContentPlace& place,
+                             Expected<std::shared_ptr<const PieceList>> list) {
   const auto found = files_.find(hash);
+  const std::vector<std::uint64_t> asked = waiting_for_list(hash);
   if (found != files_.end()) found->second.reading = false;
+  if (found != files_.end() && (found->second.size != size || found->second.place != place)) {
+    if (!asked.empty()) read_list(hash);  // it was offered with other bytes meanwhile
+    return;
+  }
   if (list.ok()) {
     if (found != files_.end()) found->second.list = *list;
   } else if (list.error().code != ErrorCode::Exhausted) {
     lost(hash, list.error());
   }
-  std::vector<std::uint64_t> asked;
-  for (const auto& [number, one] : waiting_)
-    if (one.request.hash == hash && one.method == net::Method::ContentPieces) asked.push_back(number);
   for (const std::uint64_t number : asked) {
     if (list.ok() && found != files_.end())
       give_list(number, found->second);
@@ -171,6 +184,7 @@ void ContentServer::drop_stuck() {
 
 void ContentServer::read_piece_of(std::uint64_t number, const File& file) {
   const PieceRequest request = waiting_.at(number).request;
+  if (file.list && request.piece >= file.list->hashes.size()) return finish(number, not_here());
   const bool posted =
       services_.disk.post([this, number, request, size = file.size, place = file.place, list = file.list,
                            &env = services_.files, &executor = services_.executor, life = lifetime_.token()] {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "core/base/executor.h"
 #include "core/base/lifetime.h"
@@ -87,7 +88,10 @@ class ContentServer {
   void refuse(net::Fault fault, Error error, const net::Reply& reply);
   void take(std::uint64_t number);
   void read_list(const Hash256& hash);
-  void got_list(const Hash256& hash, Expected<std::shared_ptr<const PieceList>> list);
+  // size, place: of the bytes that were read for it.
+  void got_list(const Hash256& hash, std::uint64_t size, const ContentPlace& place,
+                Expected<std::shared_ptr<const PieceList>> list);
+  std::vector<std::uint64_t> waiting_for_list(const Hash256& hash) const;
   void give_list(std::uint64_t number, File& file);
   void read_piece_of(std::uint64_t number, const File& file);
   void finish(std::uint64_t number, Expected<Bytes> answer);

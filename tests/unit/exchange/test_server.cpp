@@ -1,6 +1,7 @@
 // The files that a node serves, and its refusals: within its bounds, never a file that is no longer what
 // it was offered as, and with a word to Conduct on who asks for nonsense. And names, with what others claim.
 #include <QtTest>
+#include <deque>
 
 #include "core/exchange/names.h"
 #include "tests/support/exchange_hosts.h"
@@ -26,6 +27,27 @@ Expected<Bytes> ask(ExchangeHosts& hosts, net::Method method, Bytes request) {
   return answer.value_or(make_error(ErrorCode::Internal, "no answer"));
 }
 
+// Runs its tasks when the test says so.
+class HeldExecutor final : public Executor {
+ public:
+  bool post(Task task) override {
+    tasks_.push_back(std::move(task));
+    return true;
+  }
+  std::unique_ptr<TimerHandle> post_after(Duration, Task) override { return nullptr; }
+  bool on_thread() const override { return true; }
+  void run() {
+    while (!tasks_.empty()) {
+      const Task task = std::move(tasks_.front());
+      tasks_.pop_front();
+      task();
+    }
+  }
+
+ private:
+  std::deque<Task> tasks_;
+};
+
 }  // namespace
 
 class TestExchangeServer : public QObject {
@@ -37,6 +59,7 @@ class TestExchangeServer : public QObject {
   void who_asks_too_often_is_refused();
   void a_file_that_changed_is_not_given();
   void a_file_that_is_gone_is_not_offered();
+  void a_list_is_only_given_for_the_bytes_that_were_read();
   void a_part_of_a_file_is_given_like_a_file();
   void when_it_was_asked_for_is_known();
   void names_are_told_and_lies_in_them_seen();
@@ -130,6 +153,41 @@ void TestExchangeServer::a_file_that_is_gone_is_not_offered() {
   QVERIFY(hosts.host(1).files.remove_file("/file1").ok());
   QVERIFY(!ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 0})).ok());
   QVERIFY(!hosts.host(1).server->holds(content.hash));
+}
+
+void TestExchangeServer::a_list_is_only_given_for_the_bytes_that_were_read() {
+  HeldExecutor executor;
+  ManualClock clock;
+  neuroshard::testing::MemoryFileEnv files;
+  NullLogger logger;
+  ContentServer server({executor, executor, clock, files, logger}, {});
+  const Bytes two = made_up_bytes(2 * piece_bytes, 1), many = made_up_bytes(size, 2);
+  QVERIFY(storage::write_file_atomic(files, "/two", two).ok());
+  QVERIFY(storage::write_file_atomic(files, "/copy", two).ok());
+  QVERIFY(storage::write_file_atomic(files, "/many", many).ok());
+  const ContentRef content{crypto::sha256(two), two.size()};
+  std::vector<Expected<Bytes>> answers;
+  const auto ask_list = [&](std::uint32_t first) {
+    server.on_call({}, net::Method::ContentPieces, encode_piece_request({content.hash, first}),
+                   [&answers](net::Answer answer) { answers.push_back(std::move(answer.with)); });
+  };
+  // While its list is read, the hash is offered with the bytes of another file, which has more pieces.
+  QVERIFY(server.offer(content, "/two"));
+  ask_list(0);
+  QVERIFY(server.offer({content.hash, many.size()}, "/many"));
+  ask_list(39);
+  executor.run();
+  QCOMPARE(answers.size(), std::size_t{2});
+  for (const auto& answer : answers) QVERIFY(!answer.ok() && answer.error().code == ErrorCode::NotFound);
+  QVERIFY(!server.holds(content.hash));
+  // The same bytes at another place: read there.
+  QVERIFY(server.offer(content, "/two"));
+  ask_list(0);
+  QVERIFY(server.offer(content, "/copy"));
+  executor.run();
+  QCOMPARE(answers.size(), std::size_t{3});
+  QVERIFY(answers[2].ok());
+  QCOMPARE(decode_piece_list(*answers[2], 0)->hashes.size(), std::size_t{2});
 }
 
 void TestExchangeServer::a_part_of_a_file_is_given_like_a_file() {
