@@ -55,6 +55,7 @@ void ContentFetch::tick() {
   const MonotonicTime now = services_.clock.monotonic_now();
   if (searched_ == MonotonicTime{} || now - searched_ >= options_.search_again) search();
   if (phase_ == Phase::Choosing) choose();
+  if (phase_ == Phase::Fetching) leave_silent_group();
   if (phase_ == Phase::Fetching) schedule();
   const bool waits = phase_ == Phase::Choosing || phase_ == Phase::Fetching;
   const bool in_vain = !options_.wait_for_holders && nobody_holds_it();
@@ -94,7 +95,8 @@ void ContentFetch::add(const std::vector<net::Contact>& contacts) {
       holders_.emplace_back();
       holders_.back().contact = contact;
       ask_list(holders_.size() - 1);
-    } else if (known->state == State::Left && known->in_flight == 0) {
+    } else if (known->state == State::Left && known->in_flight == 0 &&
+               services_.clock.monotonic_now() >= known->not_before) {
       const std::uint64_t given = known->given;
       *known = Holder();
       known->contact = contact;
@@ -150,26 +152,37 @@ void ContentFetch::join_group(std::size_t index) {
   const auto same =
       std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return *g.list == *holder.list; });
   holder.group = static_cast<std::size_t>(same - groups_.begin());
-  if (same == groups_.end()) groups_.push_back({holder.list, false});
+  if (same == groups_.end()) groups_.push_back({holder.list, false, Duration(0), {}});
   holder.list = nullptr;  // the group's is enough
   holder.state = State::Ready;
   if (!first_list_) first_list_ = services_.clock.monotonic_now();
-  if (groups_[holder.group].refuted) record_fault(index, "a list of pieces that make up something else");
+  const Group& group = groups_[holder.group];
+  if (group.refuted) return record_fault(index, "a list of pieces that make up something else");
+  if (services_.clock.monotonic_now() >= group.not_before) return;
+  holder.state = State::Left;
+  holder.not_before = group.not_before;
 }
 
-// The group of most holders, once the asked holders have answered or timed out.
+std::optional<std::size_t> ContentFetch::best_group(std::optional<std::size_t> except) const {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  std::vector<std::size_t> members(groups_.size(), 0);
+  for (const Holder& holder : holders_)
+    if (holder.state == State::Ready) ++members[holder.group];
+  std::optional<std::size_t> best;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (groups_[group].refuted || now < groups_[group].not_before || group == except) continue;
+    if (members[group] > 0 && (!best || members[group] > members[*best])) best = group;
+  }
+  return best;
+}
+
+// The best group, once the asked holders have answered or timed out.
 void ContentFetch::choose() {
   if (!first_list_) return;
   const bool all_answered = std::none_of(holders_.begin(), holders_.end(),
                                          [](const Holder& h) { return h.state == State::Asking; });
   if (!all_answered && services_.clock.monotonic_now() - *first_list_ < options_.gather) return;
-  std::vector<std::size_t> members(groups_.size(), 0);
-  for (const Holder& holder : holders_)
-    if (holder.state == State::Ready) ++members[holder.group];
-  std::optional<std::size_t> best;
-  for (std::size_t group = 0; group < groups_.size(); ++group)
-    if (!groups_[group].refuted && members[group] > 0 && (!best || members[group] > members[*best]))
-      best = group;
+  const std::optional<std::size_t> best = best_group(std::nullopt);
   if (!best) return;
   phase_ = Phase::Keeping;
   auto kept = std::make_shared<Expected<std::uint32_t>>(0u);
@@ -185,9 +198,53 @@ void ContentFetch::begin_group(std::size_t group, Expected<std::uint32_t> kept) 
   if (report_.received_bytes == 0)
     report_.resumed_bytes = std::min(written_ * piece_bytes, groups_[group].list->size);
   phase_ = Phase::Fetching;
-  gained_ = services_.clock.monotonic_now();
+  heard_ = services_.clock.monotonic_now();
+  if (groups_[group].pause == Duration(0)) gained_ = heard_;  // no patience for one that was silent before
   if (written_ == pieces()) return check_whole();
   schedule();
+}
+
+// Silence proves nothing, so these holders are at no fault.
+void ContentFetch::set_aside(std::size_t index) {
+  Group& group = groups_[index];
+  group.pause = std::max(options_.silence, std::min(2 * group.pause, options_.patience));
+  group.not_before = services_.clock.monotonic_now() + group.pause;
+  for (Holder& holder : holders_) {
+    if (holder.group != index) continue;
+    holder.state = State::Left;
+    holder.not_before = group.not_before;
+  }
+}
+
+// Bytes on the disk that another list does not share.
+bool ContentFetch::would_lose(const PieceList& next) const {
+  const std::vector<Hash256>& ours = groups_[group_].list->hashes;
+  return written_ > next.hashes.size() ||
+         !std::equal(ours.begin(), ours.begin() + static_cast<std::ptrdiff_t>(written_), next.hashes.begin());
+}
+
+void ContentFetch::leave_silent_group() {
+  if (writing_) return;
+  const Duration silent = services_.clock.monotonic_now() - heard_;
+  const bool has_holders = std::any_of(holders_.begin(), holders_.end(), [this](const Holder& h) {
+    return h.state == State::Ready && h.group == group_;
+  });
+  if (has_holders && silent < options_.silence) return;
+  const std::optional<std::size_t> next = best_group(group_);
+  if (!next) {
+    if (holders_.size() <= options_.holders || silent < options_.silence) return;
+    // Others are asked in the places of these. The group remains the present one, and is judged again some
+    // time after its holders are back.
+    set_aside(group_);
+    heard_ = groups_[group_].not_before + options_.search_again;
+    return;
+  }
+  if (would_lose(*groups_[*next].list) && silent < options_.patience / 2) return;
+  set_aside(group_);
+  asked_.clear();
+  arrived_.clear();
+  phase_ = Phase::Choosing;
+  choose();
 }
 
 // Only proven faults count.
@@ -300,7 +357,8 @@ void ContentFetch::failed(std::size_t index, const Error& error) {
 
 void ContentFetch::take_piece(std::uint32_t piece, Bytes bytes) {
   if (piece < written_ || arrived_.count(piece) != 0) return;  // it was received twice
-  gained_ = services_.clock.monotonic_now();
+  gained_ = heard_ = services_.clock.monotonic_now();
+  groups_[group_].pause = Duration(0);
   arrived_[piece] = std::move(bytes);
   write();
 }

@@ -7,6 +7,9 @@
 // it are at fault. The fetch keeps the part at the file's beginning that the next group's list shares. No
 // other holder is at fault: not one that is slow, absent or busy, or holds nothing.
 //
+// A group that gives no piece for some seconds is set aside where another one could give, or where more
+// holders are known than can be asked at the same time. Each time that happens, it is left alone for longer.
+//
 // Faster holders give more pieces: each holder has a few requests in flight, more the faster it answers, and
 // gets a request for the next piece when it has answered one. Towards the end, and where one piece delays the others, a free
 // holder is asked for it, too.
@@ -40,6 +43,7 @@ struct FetchOptions {
   Duration tick = std::chrono::milliseconds(250);
   Duration search_again = std::chrono::seconds(5);  // for further holders
   Duration patience = std::chrono::seconds(60);     // without a single piece; then the fetch fails
+  Duration silence = std::chrono::seconds(10);      // without a piece, until a group is set aside
   bool wait_for_holders = true;  // false: fails once all that were asked have said they don't hold it
   Duration busy_pause = std::chrono::seconds(1);  // the pause after a holder was busy
   Duration least_wait = std::chrono::seconds(1);  // before a piece is asked for a second time
@@ -93,11 +97,12 @@ class ContentFetch {
 
  private:
   enum class State : std::uint8_t { Asking, Ready, Left };
+  static constexpr std::size_t no_group = ~std::size_t{0};
   struct Holder {
     net::Contact contact;
     State state = State::Asking;
     std::shared_ptr<PieceList> list;  // grows while its parts arrive
-    std::size_t group = 0;            // once the state is Ready
+    std::size_t group = no_group;     // once the list is whole
     std::uint32_t in_flight = 0, allowed = 1, failures = 0;
     bool has_nothing = false;  // its last answer; the state is Left
     std::uint64_t given = 0;
@@ -107,6 +112,8 @@ class ContentFetch {
   struct Group {
     std::shared_ptr<const PieceList> list;
     bool refuted = false;
+    Duration pause{0};           // how long it was set aside at last; 0: it gave a piece since
+    MonotonicTime not_before{};  // the end of that
   };
   struct Asked {
     std::size_t holder = 0;
@@ -120,7 +127,12 @@ class ContentFetch {
   void ask_list(std::size_t holder);
   void got_list(std::size_t holder, std::uint32_t first, Expected<Bytes> answer);
   void join_group(std::size_t holder);
+  // The one of most holders; `except`: not that one.
+  std::optional<std::size_t> best_group(std::optional<std::size_t> except) const;
   void choose();
+  void leave_silent_group();
+  void set_aside(std::size_t group);
+  bool would_lose(const PieceList& next) const;
   void begin_group(std::size_t group, Expected<std::uint32_t> kept);
   void schedule();
   bool give_work(std::size_t holder);
@@ -154,6 +166,7 @@ class ContentFetch {
   std::multimap<std::uint32_t, Asked> asked_;
   std::optional<MonotonicTime> first_list_;
   MonotonicTime gained_{}, searched_{};
+  MonotonicTime heard_{};  // when the present group gave its last piece, or began
   FetchReport report_;
   std::vector<net::NodeId> liars_;
   std::unique_ptr<TimerHandle> timer_;

@@ -40,6 +40,14 @@ sim::Handler gives(const Bytes& bytes) {
   };
 }
 
+// Lists the pieces of these bytes, and never gives one.
+sim::Handler only_lists(const Bytes& bytes) {
+  return
+      [list = list_of(bytes)](const net::Caller&, net::Method method, ByteSpan, const net::Respond& respond) {
+        if (method == net::Method::ContentPieces) respond(encode_piece_list(list.size, list.hashes));
+      };
+}
+
 }  // namespace
 
 class TestExchangeFetch : public QObject {
@@ -50,6 +58,8 @@ class TestExchangeFetch : public QObject {
   void a_slow_line_is_no_failure();
   void who_gives_another_piece_than_it_listed_is_found_out();
   void a_majority_of_liars_is_found_out_and_its_good_beginning_kept();
+  void a_silent_majority_holds_up_a_fetch_for_seconds_only();
+  void silent_holders_do_not_keep_all_places();
   void claims_of_another_size_are_refused();
   void an_answer_of_any_length_is_refused();
   void holders_that_vanish_leave_their_work_to_others();
@@ -142,6 +152,31 @@ void TestExchangeFetch::a_majority_of_liars_is_found_out_and_its_good_beginning_
   for (const std::size_t liar : {1, 2}) QVERIFY(hosts.conduct.points(hosts.host(liar).contact.id) > 45);
   QCOMPARE(hosts.conduct.points(hosts.host(3).contact.id), 0.0);
   QCOMPARE(hosts.host(3).server->counts().pieces, std::uint64_t{some_pieces - 12});
+}
+
+void TestExchangeFetch::a_silent_majority_holds_up_a_fetch_for_seconds_only() {
+  ExchangeHosts hosts(4);
+  const Bytes bytes = made_up_bytes(size, 1);
+  const ContentRef content = hosts.give(3, bytes);
+  for (const std::size_t silent : {1, 2})
+    hosts.network.set_handler(hosts.host(silent).number, only_lists(made_up_bytes(size, 2)));
+  const auto fetch = hosts.fetch(0, hosts.request(content));
+  QVERIFY(hosts.ended_within(30 * second));
+  QVERIFY2(hosts.outcome->ok(), hosts.outcome->ok() ? "" : hosts.outcome->error().message.c_str());
+  QVERIFY(hosts.content_of(0, "/fetched") == bytes);
+  QCOMPARE((*hosts.outcome)->liars, std::size_t{0});  // silence proves nothing
+}
+
+void TestExchangeFetch::silent_holders_do_not_keep_all_places() {
+  ExchangeHosts hosts(22);
+  const Bytes bytes = made_up_bytes(size, 1);
+  const ContentRef content = hosts.give(21, bytes);
+  for (std::size_t silent = 1; silent <= 20; ++silent)
+    hosts.network.set_handler(hosts.host(silent).number, only_lists(made_up_bytes(size, 2)));
+  const auto fetch = hosts.fetch(0, hosts.request(content));
+  QVERIFY(hosts.ended_within(60 * second));
+  QVERIFY2(hosts.outcome->ok(), hosts.outcome->ok() ? "" : hosts.outcome->error().message.c_str());
+  QVERIFY(hosts.content_of(0, "/fetched") == bytes);
 }
 
 void TestExchangeFetch::claims_of_another_size_are_refused() {
