@@ -21,6 +21,11 @@ Error full(const char* what) {
   return make_error(ErrorCode::Exhausted, fmt::format("this relay has no place left for {}", what));
 }
 
+bool same_group(const platform::IpAddress& one, const platform::IpAddress& other) {
+  if (!platform::globally_routable(one) || !platform::globally_routable(other)) return one == other;
+  return platform::prefix_group(one) == platform::prefix_group(other);
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<RelayServer>> RelayServer::open(const platform::Endpoint& local,
@@ -280,6 +285,7 @@ bool RelayServer::connect(Client& client, std::string_view target, MonotonicTime
     return refuse(client, "404 This node is not reachable here");
   }
   if (found->second.sessions >= limits_.sessions_per_callee ||
+      sessions_of_group(*callee, client.from.ip) >= limits_.sessions_per_callee_and_group ||
       control->second.out.size() > max_control_backlog)
     return refuse(client, "503 This node has too many calls");
   ++found->second.sessions;
@@ -332,7 +338,7 @@ bool RelayServer::accept_call(Client& client, std::string_view target, Monotonic
   ++counters_.sessions;
   sessions_.push_back({Splice(std::move(caller->second.socket), std::move(client.socket), limits_.session,
                               now, caller->second.in, client.in),
-                       caller->second.callee, platform::prefix_group(caller->second.from.ip)});
+                       caller->second.callee, caller->second.from.ip});
   release_prefix(platform::prefix_group(client.from.ip));
   clients_.erase(caller);  // its place and its callee's count belong to the session now
   client.stage = Stage::Spliced;
@@ -365,6 +371,17 @@ void RelayServer::end_session_of(const Hash256& callee) {
   if (found != reservations_.end() && found->second.sessions > 0) --found->second.sessions;
 }
 
+std::size_t RelayServer::sessions_of_group(const Hash256& callee, const platform::IpAddress& caller) const {
+  const auto waiting = std::count_if(clients_.begin(), clients_.end(), [&](const auto& entry) {
+    return entry.second.stage == Stage::Calling && entry.second.callee == callee &&
+           same_group(entry.second.from.ip, caller);
+  });
+  const auto running = std::count_if(sessions_.begin(), sessions_.end(), [&](const Session& session) {
+    return session.callee == callee && same_group(session.caller, caller);
+  });
+  return static_cast<std::size_t>(waiting + running);
+}
+
 void RelayServer::release_prefix(std::uint64_t prefix) {
   const auto found = open_by_prefix_.find(prefix);
   NS_CHECK(found != open_by_prefix_.end() && found->second > 0);
@@ -386,7 +403,7 @@ void RelayServer::step_sessions(Span<const SocketWait> waits, MonotonicTime now)
       if (pause.ok()) paused_until_ = std::max(paused_until_, now + *pause);
     }
     if (!goes_on) {
-      release_prefix(sessions_[i].prefix);
+      release_prefix(platform::prefix_group(sessions_[i].caller));
       end_session_of(sessions_[i].callee);
     } else {
       if (kept != i) sessions_[kept] = std::move(sessions_[i]);

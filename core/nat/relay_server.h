@@ -24,6 +24,8 @@ struct RelayLimits {
   std::size_t reservations = 128;
   std::size_t reservations_per_prefix = 8;
   std::size_t sessions_per_callee = 32;  // running ones and those that wait for the callee
+  // Those of one group of callers among them; each loopback or private address is a group of its own.
+  std::size_t sessions_per_callee_and_group = 8;
   Duration head_time = std::chrono::seconds(5);
   Duration accept_time = std::chrono::seconds(10);  // a caller waits this long for its callee
   Duration reservation_time = std::chrono::hours(1);
@@ -91,7 +93,7 @@ class RelayServer {
   struct Session {
     Splice splice;
     Hash256 callee;
-    std::uint64_t prefix;  // the caller's
+    platform::IpAddress caller;
   };
   struct Reservation {
     RelayTicket ticket;
@@ -127,6 +129,7 @@ class RelayServer {
   void expire_reservations(MonotonicTime now);
   void release_prefix(std::uint64_t prefix);
   void end_session_of(const Hash256& callee);
+  std::size_t sessions_of_group(const Hash256& callee, const platform::IpAddress& caller) const;
   RelayTicket new_ticket();
 
   platform::TcpListener listener_;

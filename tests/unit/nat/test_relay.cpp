@@ -76,6 +76,7 @@ class TestRelay : public QObject {
   void reservations_are_bounded();
   void one_prefix_cannot_take_all_places();
   void a_joined_call_takes_one_place_of_its_prefix();
+  void one_group_cannot_take_all_calls_of_a_callee();
   void silent_and_wordy_strangers_are_dropped();
   void a_callee_that_does_not_take_the_call();
   void a_session_ends_at_its_limit_of_bytes();
@@ -286,6 +287,39 @@ void TestRelay::a_joined_call_takes_one_place_of_its_prefix() {
   for (int i = 0; i < 7; ++i) dial();
   for (int i = 0; i < 500 && server.counters().over_limit < 3; ++i) (void)server.step(milliseconds(20));
   QCOMPARE(server.connections(), std::size_t{6});
+}
+
+void TestRelay::one_group_cannot_take_all_calls_of_a_callee() {
+  Relay relay;
+  relay.run();
+  Echo echo(relay);
+  TcpListener listener = std::move(*TcpListener::open({loopback, 0}));
+  std::vector<TcpSocket> calls;
+  // How the relay answers a call that comes from this address.
+  const auto answer_to = [&](const IpAddress& caller) -> std::string {
+    auto socket = dial_until(io_, listener.local().value(), {}, io_.now() + generous);
+    auto accepted = listener.accept();
+    for (int i = 0; i < 200 && accepted.ok() && !accepted->has_value(); ++i) {
+      std::this_thread::sleep_for(milliseconds(5));
+      accepted = listener.accept();
+    }
+    if (!socket.ok() || !accepted.ok() || !accepted->has_value()) return "no connection";
+    relay.idle_server().adopt(std::move((*accepted)->socket), {caller, 9000});
+    const std::string head = "CONNECT " + to_hex(relay.callee) + ":443 HTTP/1.1\r\n\r\n";
+    std::array<std::uint8_t, 12> status{};
+    if (!write_until(io_, *socket, as_bytes(head), io_.now() + generous).ok() ||
+        !read_all_until(io_, *socket, status, io_.now() + generous).ok())
+      return "no answer";
+    calls.push_back(std::move(*socket));
+    return std::string(status.begin(), status.end());
+  };
+  const std::string connected = "HTTP/1.1 200", refused = "HTTP/1.1 503";
+  for (std::uint8_t i = 0; i < 32; ++i)
+    QCOMPARE(answer_to(IpAddress::v4(93, 184, 216, i)), i < 8 ? connected : refused);
+  QCOMPARE(answer_to(IpAddress::v4(93, 184, 217, 1)), connected);
+  // Each private address is a group of its own.
+  for (std::uint8_t i = 1; i < 10; ++i) QCOMPARE(answer_to(IpAddress::v4(192, 168, 1, i)), connected);
+  calls.clear();
 }
 
 void TestRelay::silent_and_wordy_strangers_are_dropped() {
