@@ -3,6 +3,7 @@
 #include "core/platform/file/paths.h"
 #include "core/platform/process/heap.h"
 #include "core/platform/process/memory_privacy.h"
+#include "core/platform/process/open_files.h"
 
 namespace neuroshard::app {
 namespace {
@@ -26,6 +27,7 @@ class TerminalLogger final : public Logger {
 
 int run_program(int argc, char** argv, const std::function<void(CommandContext&)>& prepare) {
   platform::keep_heap_small();
+  platform::raise_open_file_limit();
   if (platform::process_environment()(inspectable_variable) != "1") {
     platform::forbid_core_dumps();
     platform::forbid_inspection();

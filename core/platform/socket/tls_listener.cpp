@@ -28,6 +28,7 @@ namespace {
 
 constexpr int backlog = 64;
 constexpr Duration busy_tick = std::chrono::milliseconds(100);
+constexpr Duration deaf_time = std::chrono::milliseconds(100);
 constexpr Duration longest_wait = std::chrono::seconds(1);
 // RFC 8446 §5.1: type 22 (handshake), legacy version 3.x, length of what follows.
 constexpr std::size_t record_head = 5;
@@ -101,7 +102,8 @@ class Listener final : public TlsListener {
     std::vector<pollfd> polled;
     MonotonicTime next_tick = clock_.monotonic_now();
     while (!stopping_) {
-      polled.assign({{wake_.descriptor(), POLLIN, 0}, {socket_, POLLIN, 0}});
+      const int listening = clock_.monotonic_now() < deaf_until_ ? -1 : socket_;
+      polled.assign({{wake_.descriptor(), POLLIN, 0}, {listening, POLLIN, 0}});
       for (const Connection& c : waiting_) polled.push_back({c.descriptor, POLLIN | POLLRDHUP, 0});
       for (const Connection& c : open_) polled.push_back({c.descriptor, POLLRDHUP, 0});
       const int ready = poll(polled.data(), polled.size(), wait_ms(next_tick));
@@ -134,7 +136,7 @@ class Listener final : public TlsListener {
   // A tick is late by the fraction of a millisecond that poll() cannot wait.
   int wait_ms(MonotonicTime next_tick) const {
     Duration wait = std::clamp(next_tick - clock_.monotonic_now(), Duration::zero(), longest_wait);
-    if (!waiting_.empty()) wait = std::min(wait, busy_tick);
+    if (!waiting_.empty() || clock_.monotonic_now() < deaf_until_) wait = std::min(wait, busy_tick);
     return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
   }
 
@@ -262,8 +264,11 @@ class Listener final : public TlsListener {
       remote.size = sizeof remote.storage;
       const int descriptor = accept4(socket_, remote.get(), &remote.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (descriptor < 0) {
-        // Out of descriptors: one that waits makes room for who waits in the backlog.
-        if ((errno == EMFILE || errno == ENFILE) && !waiting_.empty()) make_room(events);
+        if (errno != EMFILE && errno != ENFILE) return;
+        // Out of descriptors: a waiting connection makes room for one in the backlog, which stays there for a
+        // moment, so that this thread does not spin.
+        deaf_until_ = now + deaf_time;
+        if (!waiting_.empty()) make_room(events);
         return;
       }
       const Endpoint from = detail::from_socket_address(remote);
@@ -297,6 +302,7 @@ class Listener final : public TlsListener {
   int socket_ = -1;
   const Wake wake_;
   std::atomic<bool> stopping_{false};
+  MonotonicTime deaf_until_{};  // no descriptors were left: accepts nothing until then
   Endpoint endpoint_;
   std::vector<Connection> waiting_;  // oldest first
   std::vector<Connection> open_;     // descriptors of ours

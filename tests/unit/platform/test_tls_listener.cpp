@@ -3,7 +3,9 @@
 #include <QtTest>
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/platform/socket/tls_listener.h"
@@ -25,6 +27,12 @@ int connect_to(const TlsListener& listener) {
   return ::connect(client, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 ? client : -1;
 }
 
+Duration processor_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
 }  // namespace
 
 class TestTlsListener : public QObject {
@@ -32,6 +40,7 @@ class TestTlsListener : public QObject {
  private Q_SLOTS:
   void what_is_still_to_be_sent_is_known();
   void a_long_pause_ends_when_something_happens();
+  void it_rests_while_no_descriptor_is_left();
 };
 
 void TestTlsListener::what_is_still_to_be_sent_is_known() {
@@ -97,6 +106,44 @@ void TestTlsListener::a_long_pause_ends_when_something_happens() {
   (*listener)->serve(events);
   QVERIFY(client >= 0);
   QCOMPARE(ticks, std::size_t{3});
+  ::close(client);
+}
+
+void TestTlsListener::it_rests_while_no_descriptor_is_left() {
+  const SystemClock clock;
+  const auto listener = TlsListener::open({IpAddress::v4(127, 0, 0, 1), 0}, {}, clock);
+  QVERIFY(listener.ok());
+  const int client = connect_to(**listener);
+  const int lowest = ::dup(client);  // of the free numbers
+  QVERIFY(client >= 0 && lowest >= 0);
+  ::close(lowest);
+  rlimit former{};
+  QVERIFY(::getrlimit(RLIMIT_NOFILE, &former) == 0);
+  const rlimit none_left{static_cast<rlim_t>(lowest), former.rlim_max};
+  QVERIFY(::setrlimit(RLIMIT_NOFILE, &none_left) == 0);
+
+  const MonotonicTime began = clock.monotonic_now();
+  const Duration before = processor_time();
+  std::optional<Duration> used;
+  bool accepted = false;
+  TlsListener::Events events;
+  events.take = [](int descriptor, const Endpoint&) { ::close(descriptor); };
+  events.shown_out = [](ShownOut, const IpAddress&) {};
+  events.tick = [&]() -> Duration {
+    const Duration passed = clock.monotonic_now() - began;
+    if (!used && passed >= std::chrono::milliseconds(500)) {
+      used = processor_time() - before;
+      ::setrlimit(RLIMIT_NOFILE, &former);
+    }
+    accepted = (*listener)->open_connections() == 1;
+    if (accepted || passed >= std::chrono::seconds(4)) (*listener)->stop();
+    return tick;
+  };
+  (*listener)->serve(events);
+  ::setrlimit(RLIMIT_NOFILE, &former);
+  QVERIFY(used.has_value());
+  QVERIFY2(*used < std::chrono::milliseconds(200), qPrintable(QString::number(to_seconds(*used))));
+  QVERIFY(accepted);
   ::close(client);
 }
 

@@ -1,0 +1,19 @@
+#include "core/platform/process/open_files.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace neuroshard::platform {
+
+void raise_open_file_limit() {
+  constexpr rlim_t most = 65536;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = std::min(limit.rlim_max, most);
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
+  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+}  // namespace neuroshard::platform

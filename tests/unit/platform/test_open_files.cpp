@@ -1,0 +1,60 @@
+// The limit of open files, in children that begin with another one.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <QtTest>
+#include <algorithm>
+
+#include "core/platform/process/open_files.h"
+#include "tests/support/test_main.h"
+
+using namespace neuroshard;
+
+namespace {
+
+constexpr rlim_t most = 65536;
+
+// The soft limit in the end of a child that begins with this one; 0: it could not tell. The hard limit of a
+// child may only be lower than this process's.
+rlim_t raised_from(const rlimit& begin) {
+  int ends[2];
+  if (::pipe(ends) != 0) return 0;
+  const pid_t process = ::fork();
+  if (process == 0) {
+    rlimit now{};
+    if (::setrlimit(RLIMIT_NOFILE, &begin) == 0) {
+      platform::raise_open_file_limit();
+      ::getrlimit(RLIMIT_NOFILE, &now);
+    }
+    ::_exit(::write(ends[1], &now.rlim_cur, sizeof now.rlim_cur) < 0 ? 1 : 0);
+  }
+  ::close(ends[1]);
+  rlim_t found = 0;
+  const bool told = ::read(ends[0], &found, sizeof found) == static_cast<ssize_t>(sizeof found);
+  ::close(ends[0]);
+  ::waitpid(process, nullptr, 0);
+  return told ? found : 0;
+}
+
+}  // namespace
+
+class TestOpenFiles : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void the_soft_limit_becomes_the_hard_one() {
+    rlimit own{};
+    QVERIFY(::getrlimit(RLIMIT_NOFILE, &own) == 0);
+    QCOMPARE(raised_from({64, own.rlim_max}), std::min(own.rlim_max, most));
+    QCOMPARE(raised_from({64, 128}), rlim_t{128});
+  }
+
+  void a_higher_limit_stays() {
+    rlimit own{};
+    QVERIFY(::getrlimit(RLIMIT_NOFILE, &own) == 0);
+    QCOMPARE(raised_from({own.rlim_max, own.rlim_max}), own.rlim_max);
+  }
+};
+
+NS_TEST(TestOpenFiles)
+#include "test_open_files.moc"
