@@ -9,6 +9,8 @@
 #include <charconv>
 #include <optional>
 
+#include "core/platform/process/open_files.h"
+
 namespace neuroshard::nat {
 namespace {
 
@@ -30,6 +32,12 @@ Error no_internet_address() {
   return make_error(ErrorCode::Unavailable,
                     "the router has no public address: its line is down, or there is another router "
                     "in front of it");
+}
+
+// miniupnpc ends the process when select() can't take the number of its socket.
+Expected<void> can_ask() {
+  if (platform::next_file_suits_select()) return {};
+  return make_error(ErrorCode::Exhausted, "too many connections are open to ask the router by UPnP now");
 }
 
 // Holds the result of the search; frees miniupnpc's memory.
@@ -89,6 +97,7 @@ class UpnpMapper final : public PortMapper {
   Expected<PortMapping> map(const Io& io, std::uint16_t inside_port, std::uint16_t wanted_outside,
                             std::chrono::seconds lease) override {
     if (io.cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
+    NS_RETURN_IF_ERROR(can_ask());
     if (!gateway_) {
       NS_ASSIGN_OR_RETURN(gateway_, Gateway::find(options_));
     }
@@ -113,6 +122,7 @@ class UpnpMapper final : public PortMapper {
   Expected<MappingState> check(const Io& io, const PortMapping& mapping) override {
     if (io.cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
     if (!gateway_) return make_error(ErrorCode::NotFound, "no UPnP router was found yet");
+    NS_RETURN_IF_ERROR(can_ask());
     std::array<char, 64> address{};
     const int code = UPNP_GetExternalIPAddress(gateway_->url(), gateway_->service(), address.data());
     if (code != UPNPCOMMAND_SUCCESS) {
@@ -131,6 +141,7 @@ class UpnpMapper final : public PortMapper {
 
   Expected<void> unmap(const Io&, const PortMapping& mapping) override {
     if (!gateway_) return make_error(ErrorCode::NotFound, "no UPnP router was found yet");
+    NS_RETURN_IF_ERROR(can_ask());
     const int code = UPNP_DeletePortMapping(gateway_->url(), gateway_->service(),
                                             fmt::format("{}", mapping.outside_port).c_str(), "TCP", nullptr);
     if (code != UPNPCOMMAND_SUCCESS && code != no_such_entry) return upnp_error(code, "closing the port");

@@ -1,6 +1,9 @@
 #include "core/platform/process/open_files.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/select.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -14,6 +17,13 @@ void raise_open_file_limit() {
   if (limit.rlim_cur >= wanted) return;
   limit.rlim_cur = wanted;
   static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+bool next_file_suits_select() {
+  const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (next < 0) return false;
+  close(next);
+  return next < FD_SETSIZE / 2;
 }
 
 }  // namespace neuroshard::platform

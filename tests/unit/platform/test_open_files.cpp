@@ -1,10 +1,13 @@
 // The limit of open files, in children that begin with another one.
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <QtTest>
 #include <algorithm>
+#include <vector>
 
 #include "core/platform/process/open_files.h"
 #include "tests/support/test_main.h"
@@ -47,6 +50,17 @@ class TestOpenFiles : public QObject {
     QVERIFY(::getrlimit(RLIMIT_NOFILE, &own) == 0);
     QCOMPARE(raised_from({64, own.rlim_max}), std::min(own.rlim_max, most));
     QCOMPARE(raised_from({64, 128}), rlim_t{128});
+  }
+
+  void select_is_not_used_with_many_files() {
+    QVERIFY(platform::next_file_suits_select());
+    std::vector<int> held;
+    do held.push_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    while (held.back() >= 0 && held.back() < FD_SETSIZE / 2);
+    const bool suits = platform::next_file_suits_select();
+    for (const int file : held) ::close(file);
+    QVERIFY(!suits);
+    QVERIFY(platform::next_file_suits_select());
   }
 
   void a_higher_limit_stays() {
