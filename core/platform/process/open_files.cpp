@@ -19,11 +19,23 @@ void raise_open_file_limit() {
   static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
 }
 
+int move_high(int descriptor) {
+  const int high = fcntl(descriptor, F_DUPFD_CLOEXEC, FD_SETSIZE);
+  if (high < 0) return descriptor;
+  close(descriptor);
+  return high;
+}
+
+int duplicate_high(int descriptor) {
+  const int high = fcntl(descriptor, F_DUPFD_CLOEXEC, FD_SETSIZE);
+  return high >= 0 ? high : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
 bool next_file_suits_select() {
   const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (next < 0) return false;
   close(next);
-  return next < FD_SETSIZE / 2;
+  return next < FD_SETSIZE * 3 / 4;
 }
 
 }  // namespace neuroshard::platform

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "core/platform/process/open_files.h"
 #include "core/platform/socket/detail/socket_address.h"
 
 namespace neuroshard::platform {
@@ -129,7 +130,7 @@ Expected<std::optional<TcpListener::Accepted>> TcpListener::accept() {
   if (descriptor >= 0) {
     send_small_writes_at_once(descriptor);
     Accepted accepted;
-    accepted.socket.descriptor_ = descriptor;
+    accepted.socket.descriptor_ = move_high(descriptor);
     accepted.from = detail::from_socket_address(from);
     return std::optional<Accepted>(std::move(accepted));
   }

@@ -1,6 +1,5 @@
 #include "core/platform/socket/tls_listener.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -17,6 +16,7 @@
 #include <map>
 #include <vector>
 
+#include "core/platform/process/open_files.h"
 #include "core/platform/socket/client_hello.h"
 #include "core/platform/socket/detail/received_bytes.h"
 #include "core/platform/socket/detail/socket_address.h"
@@ -215,7 +215,7 @@ class Listener final : public TlsListener {
     const bool too_many = open_.size() >= limits_.connections;
     const bool address_full = is_full(connection.remote.ip);
     // A second descriptor of the same connection tells when it is over, however its owner ends it.
-    const int watched = too_many || address_full ? -1 : fcntl(connection.descriptor, F_DUPFD_CLOEXEC, 0);
+    const int watched = too_many || address_full ? -1 : duplicate_high(connection.descriptor);
     if (watched < 0) {
       close(connection.descriptor);
       return events.shown_out(address_full ? ShownOut::TooManyOfAddress : ShownOut::TooMany,
@@ -279,7 +279,7 @@ class Listener final : public TlsListener {
         continue;
       }
       if (waiting_.size() >= limits_.waiting) make_room(events);
-      waiting_.push_back({descriptor, from, now, record_head});
+      waiting_.push_back({move_high(descriptor), from, now, record_head});
       wait_for(waiting_.back());
     }
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/platform/process/open_files.h"
 #include "core/platform/socket/wake.h"
 
 namespace neuroshard::platform {
@@ -101,7 +102,7 @@ class Shaper final : public TrafficShaper {
     std::array<int, 2> pair{-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair.data()) != 0)
       return make_error(ErrorCode::Exhausted, "this process has no descriptors left");
-    Descriptor inner(pair[0]), readers(pair[1]);
+    Descriptor inner(move_high(pair[0])), readers(move_high(pair[1]));
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     socklen_t size = sizeof(sa_family_t);  // autobind: unix(7)

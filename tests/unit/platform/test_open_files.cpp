@@ -55,12 +55,32 @@ class TestOpenFiles : public QObject {
   void select_is_not_used_with_many_files() {
     QVERIFY(platform::next_file_suits_select());
     std::vector<int> held;
-    do held.push_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    while (held.back() >= 0 && held.back() < FD_SETSIZE / 2);
+    int last = 0;
+    while (last >= 0 && last < FD_SETSIZE * 3 / 4) {
+      last = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+      if (last >= 0) held.push_back(last);
+    }
     const bool suits = platform::next_file_suits_select();
     for (const int file : held) ::close(file);
     QVERIFY(!suits);
     QVERIFY(platform::next_file_suits_select());
+  }
+
+  void connections_leave_low_numbers_free() {
+    rlimit own{};
+    QVERIFY(::getrlimit(RLIMIT_NOFILE, &own) == 0);
+    const bool has_high = own.rlim_max >= FD_SETSIZE + 2;
+    const rlimit wide{has_high ? std::max<rlim_t>(own.rlim_cur, FD_SETSIZE + 2) : own.rlim_cur, own.rlim_max};
+    QVERIFY(::setrlimit(RLIMIT_NOFILE, &wide) == 0);
+    const int low = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int other = platform::duplicate_high(low), moved = platform::move_high(low);
+    const bool low_is_free = ::fcntl(low, F_GETFD) < 0 || moved == low;
+    ::close(other);
+    ::close(moved);
+    ::setrlimit(RLIMIT_NOFILE, &own);
+    QVERIFY(low >= 0 && other >= 0 && low_is_free);
+    QCOMPARE(other >= FD_SETSIZE, has_high);
+    QCOMPARE(moved >= FD_SETSIZE, has_high);
   }
 
   void a_higher_limit_stays() {
