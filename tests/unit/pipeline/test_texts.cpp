@@ -222,7 +222,7 @@ class TestPipelineTexts : public QObject {
   // Its second piece is wrong; the others are not asked for any more.
   void a_head_whose_scores_are_wrong_is_named_at_once() {
     FakeStage liar;
-    liar.on_extend = [pieces = 0](const SessionPart& part) mutable {
+    liar.on_extend = [pieces = 0](const compute::SessionPart& part) mutable {
       std::fill_n(part.scores.logprobs, part.n, ++pieces == 2 ? 0.5 : -1.0);
     };
     Fixture all(*module_);
