@@ -38,7 +38,7 @@ class Writer {
   // away. Errors: NotFound, and those of the disk.
   static Expected<void> make_root(storage::FileEnv& env, const std::string& root, const std::string& mark);
 
-  // What a killed import left behind. Before the first import of this process.
+  // Of an import that was killed. Before the first import of this process.
   static void remove_unfinished_import(storage::FileEnv& env, const std::string& root);
 
   // One that only adopts, beside the writer that saves: takes nothing away.

@@ -47,7 +47,7 @@ SessionRules StageWorker::rules() {
 }
 
 // A step waits for all that is under way, so one that never returns would hold up everybody. The stage before the one that
-// keeps it is the first to lose its patience, and names that one. What the driver does then gets the driver no more time.
+// keeps it is the first to lose its patience, and names that one. The driver gets no more time by what it does then.
 void StageWorker::end_what_stands_still() {
   const MonotonicTime now = around_.clock.monotonic_now();
   std::set<SessionId> late, over;

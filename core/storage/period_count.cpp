@@ -39,7 +39,10 @@ Expected<PeriodCount> PeriodCount::open(storage::FileEnv& files, std::string pat
   }
   count.period_ = load_le<std::int32_t>(bytes.data() + 4);
   count.used_ = count.written_ = load_le<std::uint64_t>(bytes.data() + 8);
+  const bool was_wrong = std::int64_t{count.period_} - now > most_periods_ahead;
   count.roll(now);
+  // Else the next start would count it again, for its own period.
+  if (was_wrong) static_cast<void>(count.write(count.used_));
   return count;
 }
 

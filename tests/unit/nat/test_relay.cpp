@@ -41,7 +41,8 @@ class WrongRelay {
  private:
   void serve() {
     auto accepted = listener_.accept();
-    if (!accepted.ok() || !accepted->has_value()) return std::this_thread::sleep_for(milliseconds(5));
+    if (!accepted.ok() || !accepted->has_value())
+      return static_cast<void>(wait_until(io_, {}, io_.now() + milliseconds(5)));
     TcpSocket socket = std::move((*accepted)->socket);
     std::array<std::uint8_t, 4096> buffer{};
     const MonotonicTime end = io_.now() + seconds(2);
@@ -300,7 +301,7 @@ void TestRelay::one_group_cannot_take_all_calls_of_a_callee() {
     auto socket = dial_until(io_, listener.local().value(), {}, io_.now() + generous);
     auto accepted = listener.accept();
     for (int i = 0; i < 200 && accepted.ok() && !accepted->has_value(); ++i) {
-      std::this_thread::sleep_for(milliseconds(5));
+      (void)wait_until(io_, {}, io_.now() + milliseconds(5));
       accepted = listener.accept();
     }
     if (!socket.ok() || !accepted.ok() || !accepted->has_value()) return "no connection";

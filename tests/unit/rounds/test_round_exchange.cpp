@@ -1,4 +1,4 @@
-// What a node asks for in a round, and what it gives: strangers and silent contributors cost it little.
+// A node asks for contributions and gives pieces of them: strangers and silent contributors cost it little.
 #include <QtTest>
 
 #include <memory>

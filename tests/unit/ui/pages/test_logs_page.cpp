@@ -175,7 +175,8 @@ void TestLogsPage::all_of_a_long_log_is_copied_in_pieces() {
   QCOMPARE(parts.size(), qsizetype{3});
   QVERIFY(parts[0].endsWith(QStringLiteral("line 3")) && parts[1].endsWith(QStringLiteral("line 8")) &&
           parts[2].endsWith(QStringLiteral("line 9")));
-  view()->selectRow(4);
+  view()->selectionModel()->select(view()->model()->index(4, 0),
+                                   QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
   QTest::keyClick(view(), Qt::Key_C, Qt::ControlModifier);
   QTRY_VERIFY2(counts->text().contains("1 line copied"), qPrintable(counts->text()));
 }
