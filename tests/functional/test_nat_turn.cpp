@@ -81,29 +81,17 @@ class TestNatTurn : public QObject {
                     "--pidfile=" + homes_.folder.filePath("coturn.pid")});
     return true;
   }
-  void start(const QString& home, const QStringList& more) {
-    nodes_[home] = std::make_shared<LabProcess>(home, node_program(),
-                                                QStringList{"run",
-                                                            "--json",
-                                                            "--data-dir",
-                                                            homes_.folder.filePath(home),
-                                                            "--profile",
-                                                            homes_.folder.filePath("village.json"),
-                                                            "--tracker",
-                                                            "11.22.33.1:443",
-                                                            "--p2p-port",
-                                                            "9100",
-                                                            "--open-port",
-                                                            "off",
-                                                            "--relay-for-others",
-                                                            "off",
-                                                            "--cpu-threads",
-                                                            "1",
-                                                            "--eval-interval-steps",
-                                                            "0",
-                                                            "--checkpoint-min-interval",
-                                                            "1d"} +
-                                                    more);
+  // link: an invitation; without one the node has the profile.
+  void start(const QString& home, const QStringList& more, const QString& link = {}) {
+    const QStringList network = link.isEmpty()
+                                    ? QStringList{"--profile", homes_.folder.filePath("village.json")}
+                                    : QStringList{"--join", link, "--yes"};
+    nodes_[home] = std::make_shared<LabProcess>(
+        home, node_program(),
+        QStringList{"run", "--json", "--data-dir", homes_.folder.filePath(home), "--tracker",
+                    "11.22.33.1:443", "--p2p-port", "9100", "--open-port", "off", "--relay-for-others", "off",
+                    "--cpu-threads", "1", "--eval-interval-steps", "0", "--checkpoint-min-interval", "1d"} +
+            network + more);
     const auto said = nodes_[home]->line("{\"peers\":true");
     QVERIFY2(said.has_value(), nodes_[home]->seen().constData());
     ids_[home] = QJsonDocument::fromJson("{\"peers\":true" + *said).object()["id"].toString();
@@ -143,7 +131,12 @@ void TestNatTurn::initTestCase() {
       QTest::qWaitFor([&] { return ask("symmetric", "status")["rounds"].toObject()["round"].toInt() >= 1; },
                       patience_ms),
       trouble("symmetric").constData());
-  start("blocked", turn + QStringList{homes_.folder.filePath("password")} + trains);
+  // No voter vouches for a node by itself that it hears through a relay or a TURN server.
+  const ShellResult invited = shell(QString("ip netns exec symmetric %1 network invite --json --data-dir %2")
+                                        .arg(node_program(), homes_.folder.filePath("symmetric")));
+  const QString link = json_lines(invited.text).value(0)["link"].toString();
+  QVERIFY2(!link.isEmpty(), invited.text.constData());
+  start("blocked", turn + QStringList{homes_.folder.filePath("password")} + trains, link);
   start("plain", turn + QStringList{homes_.folder.filePath("wrong")});
   start("public", turn + QStringList{"turn.password"});  // in its data directory, where there is none
 }
