@@ -204,7 +204,7 @@ void ContentFetch::begin_group(std::size_t group, Expected<std::uint32_t> kept) 
   schedule();
 }
 
-// Silence proves nothing, so these holders are at no fault.
+// A slow or broken line can be the reason, so no fault of these holders is counted.
 void ContentFetch::set_aside(std::size_t index) {
   Group& group = groups_[index];
   group.pause = std::max(options_.silence, std::min(2 * group.pause, options_.patience));

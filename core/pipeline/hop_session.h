@@ -33,7 +33,7 @@ class HopSession {
   // When the route came that the session follows.
   MonotonicTime led_at() const { return led_at_; }
   std::size_t hops_behind() const { return route_.hops.size() - 1 - position_; }
-  // The hop behind gives no results. The driver is told that it is lost, unless it knows of a loss already.
+  // The hop behind gives no results: this reports it to the driver as lost, unless a loss is reported already.
   void doubt_next(const Error& why);
   // A hop beside this one does not read, so what it is sent piles up.
   bool is_crowded() const;

@@ -107,7 +107,7 @@ class TestRoundModels : public QObject {
     b.trainer->detach();
     b.model.own_part = 1;
     QVERIFY(b.trainer->attach(b.model).ok());
-    // The rounds have not heard of it yet: this is an anchor of the other part.
+    // The listener of the rounds was not called yet, so this anchor is of the other part.
     b.start(0, {3, anchor_of({9, 9, 9, 9, 9})});
     QVERIFY(b.turn() == RoundTrainer::Turn::Rest);
     b.executor.run();
