@@ -146,6 +146,10 @@ class TestRoundsParts : public QObject {
     const auto shared = [&] { return same_anchors("b", "c", 2) != 0 && part("c")["finished"].toInt() > 0; };
     QVERIFY2(neuroshard::testing::seen_once(shared, RoundsRun::patience_ms), qPrintable(text_of(part("c"))));
     QVERIFY(same_anchors("b", "c", 2) > 0);
+    // Weights that "b" alone has would go with it.
+    const auto newest = [&](const char* name) { return run_.certified(name, 2).lastKey(); };
+    QVERIFY(
+        neuroshard::testing::seen_once([&] { return newest("b") == newest("c"); }, RoundsRun::patience_ms));
     run_.node("b").kill_now();
     const auto finished = [&] { return part("a")["finished"].toInt(); };
     const int before = finished();
