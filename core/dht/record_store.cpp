@@ -24,16 +24,53 @@ void RecordStore::forget(const Held& held) {
   bytes_ -= cost(held.record);
   const auto publisher = per_publisher_.find(held.record.publisher);
   if (--publisher->second == 0) per_publisher_.erase(publisher);
+  const auto group = bytes_of_group_.find(held.group);
+  group->second -= cost(held.record);
+  if (group->second == 0) bytes_of_group_.erase(group);
 }
 
-bool RecordStore::make_room(const net::NodeId& at, std::size_t bytes) {
-  while (records_ >= limits_.records || bytes_ + bytes > limits_.bytes) {
-    const auto farthest = std::prev(keys_.end());
-    if (keys_.empty() || farthest->first <= at) return false;
-    for (const Held& held : farthest->second) forget(held);
-    keys_.erase(farthest);
-  }
+void RecordStore::add(const net::NodeId& at, Held held) {
+  ++records_;
+  bytes_ += cost(held.record);
+  ++per_publisher_[held.record.publisher];
+  bytes_of_group_[held.group] += cost(held.record);
+  keys_[at].push_back(std::move(held));
+}
+
+RecordStore::Held RecordStore::take(Keys::iterator key, Key::iterator held) {
+  Held taken = std::move(*held);
+  key->second.erase(held);
+  if (key->second.empty()) keys_.erase(key);
+  forget(taken);
+  return taken;
+}
+
+bool RecordStore::make_room(const net::NodeId& at, std::size_t bytes, std::uint64_t group) {
+  while (records_ >= limits_.records || bytes_ + bytes > limits_.bytes)
+    if (!drop_one(at, bytes, group)) return false;
   return true;
+}
+
+// The addresses that one computer can have are mostly one group, so a flood replaces its own records: a group
+// never replaces those of smaller ones, always those of one twice as large, and others if they are farther.
+bool RecordStore::drop_one(const net::NodeId& at, std::size_t bytes, std::uint64_t group) {
+  const auto largest = std::max_element(bytes_of_group_.begin(), bytes_of_group_.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (largest == bytes_of_group_.end()) return false;
+  const auto found = bytes_of_group_.find(group);
+  const std::size_t own = found == bytes_of_group_.end() ? 0 : found->second;
+  const bool larger = largest->second / 2 > own + bytes;  // groups of nearly one size compete by distance
+  for (auto key = keys_.end(); key != keys_.begin();) {
+    --key;
+    if (!larger && key->first <= at) return false;
+    const auto held = std::find_if(key->second.begin(), key->second.end(), [&](const Held& one) {
+      return larger ? one.group == largest->first : bytes_of_group_.at(one.group) >= own;
+    });
+    if (held == key->second.end()) continue;
+    take(key, held);
+    return true;
+  }
+  return false;
 }
 
 Expected<void> RecordStore::check_room(const net::NodeId& at, const Record& record,
@@ -54,26 +91,26 @@ Expected<void> RecordStore::check_room(const net::NodeId& at, const Record& reco
 
 Expected<void> RecordStore::put(const net::NodeId& key, Record record, std::uint64_t group, WallTime now) {
   const net::NodeId at = place(key);
+  std::optional<Held> former;
   if (const auto found = keys_.find(at); found != keys_.end()) {
-    for (Held& held : found->second) {
-      if (held.record.publisher != record.publisher) continue;
-      if (record == held.record) return {};
-      if (record.sequence <= held.record.sequence)
+    const auto held = std::find_if(found->second.begin(), found->second.end(),
+                                   [&](const Held& one) { return one.record.publisher == record.publisher; });
+    if (held != found->second.end()) {
+      if (record == held->record) return {};
+      if (record.sequence <= held->record.sequence)
         return make_error(ErrorCode::Denied, "a record with this or a higher sequence is known");
-      bytes_ = bytes_ - cost(held.record) + cost(record);
-      held = {std::move(record), group};
-      return {};
+      former = take(found, held);
     }
   }
   if (records_ >= limits_.records || bytes_ + cost(record) > limits_.bytes) drop_expired(now);
-  NS_RETURN_IF_ERROR(check_room(at, record, group));
-  if (!make_room(at, cost(record)))
-    return make_error(ErrorCode::Exhausted, "this member is full of records nearer to it");
-  ++records_;
-  bytes_ += cost(record);
-  ++per_publisher_[record.publisher];
-  keys_[at].push_back({std::move(record), group});
-  return {};
+  Expected<void> room = check_room(at, record, group);
+  if (room.ok() && !make_room(at, cost(record), group))
+    room = make_error(ErrorCode::Exhausted, "this member is full of records nearer to it");
+  if (room.ok())
+    add(at, {std::move(record), group});
+  else if (former)
+    add(at, std::move(*former));
+  return room;
 }
 
 std::vector<const Record*> RecordStore::find(const net::NodeId& key, WallTime now) const {

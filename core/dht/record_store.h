@@ -1,11 +1,13 @@
 // The records that this member holds for others. Everything is bounded, so that a stranger costs a fixed
 // amount of memory: publishers per key, publishers per key from one address group, records per publisher,
-// records and bytes in total. When the store is full, the records farthest from the own id make room for
-// nearer ones.
+// records and bytes in total. When the store is full, a record replaces the farthest one of the address group
+// that holds the most bytes, if its own group would hold less than half of that. Else it replaces a farther one
+// of a group that holds at least as much as its own.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -31,7 +33,7 @@ class RecordStore {
 
   // Keeps a record that check_record() accepted; `key` is key_of(record.path), `group` its sender's address
   // group. Denied: an older or a second record of the same sequence. Exhausted: a limit, which the message
-  // names.
+  // names. A refused record leaves the publisher's former one in place.
   Expected<void> put(const net::NodeId& key, Record record, std::uint64_t group, WallTime now);
 
   // Valid until the next put or drop_expired.
@@ -46,17 +48,22 @@ class RecordStore {
     Record record;
     std::uint64_t group = 0;
   };
-  using Key = std::vector<Held>;
+  using Key = std::vector<Held>;  // never empty
+  using Keys = std::map<net::NodeId, Key>;
 
   net::NodeId place(const net::NodeId& key) const;  // key XOR self: the map is sorted by distance
   Expected<void> check_room(const net::NodeId& at, const Record& record, std::uint64_t group) const;
-  bool make_room(const net::NodeId& at, std::size_t bytes);
+  bool make_room(const net::NodeId& at, std::size_t bytes, std::uint64_t group);
+  bool drop_one(const net::NodeId& at, std::size_t bytes, std::uint64_t group);
+  void add(const net::NodeId& at, Held held);
+  Held take(Keys::iterator key, Key::iterator held);
   void forget(const Held& held);
 
   net::NodeId self_;
   StoreLimits limits_;
-  std::map<net::NodeId, Key> keys_;
-  std::unordered_map<net::NodeId, std::size_t, net::NodeIdHash> per_publisher_;  // by public key
+  Keys keys_;
+  std::unordered_map<net::NodeId, std::size_t, net::NodeIdHash> per_publisher_;  // records, by public key
+  std::unordered_map<std::uint64_t, std::size_t> bytes_of_group_;
   std::size_t records_ = 0;
   std::size_t bytes_ = 0;
 };

@@ -48,6 +48,8 @@ class TestRecordStore : public QObject {
   void a_neighbourhood_gets_a_few_places_of_a_key();
   void one_publisher_cannot_fill_a_member();
   void a_flood_is_bounded_and_leaves_what_is_near();
+  void a_flood_of_one_neighbourhood_replaces_its_own_records();
+  void a_larger_record_of_the_same_publisher_keeps_the_limit_of_bytes();
 };
 
 void TestRecordStore::the_highest_sequence_of_each_publisher_stays() {
@@ -59,7 +61,7 @@ void TestRecordStore::the_highest_sequence_of_each_publisher_stays() {
   QVERIFY(put(store, record("/layers/1", 1, 6, 2000)).ok());  // the same again
   const auto held = find(store, "/layers/1");
   QCOMPARE(held.size(), 2u);
-  QCOMPARE(held[0]->sequence, 6u);
+  for (const Record* one : held) QCOMPARE(one->sequence, one->publisher == publisher(1) ? 6u : 3u);
   QCOMPARE(store.records(), 2u);
   QVERIFY(store.bytes() > 2000 && store.bytes() < 3000);
 }
@@ -120,6 +122,41 @@ void TestRecordStore::a_flood_is_bounded_and_leaves_what_is_near() {
   QCOMPARE(find(store, "/layers/1").size(), 1u);
   const auto far = put(store, record("/shards/0", 1000, 2, 700));
   QVERIFY(far.ok() || far.error().code == ErrorCode::Exhausted);
+}
+
+// One computer makes as many ids as it wants, so that its records are nearer than all others.
+void TestRecordStore::a_flood_of_one_neighbourhood_replaces_its_own_records() {
+  StoreLimits limits;
+  limits.records = 200;
+  const net::NodeId self = key_of(network, "/flood/0");
+  RecordStore store(self, limits);
+  constexpr std::uint64_t attacker = 9;
+  for (std::uint32_t i = 0; i < 50; ++i)
+    QVERIFY(put(store, record(fmt::format("/shards/{}", i), i, 1), 100 + i).ok());
+  // 8 publishers of the group at each key; the first key is the nearest that can be.
+  for (std::uint32_t i = 0; i < 2000; ++i)
+    static_cast<void>(put(store, record(fmt::format("/flood/{}", i / 8), 1000 + i, 1, 500), attacker));
+  QCOMPARE(store.records(), limits.records);
+  for (std::uint32_t i = 0; i < 50; ++i) QCOMPARE(find(store, fmt::format("/shards/{}", i)).size(), 1u);
+  // Others that come later find room, too.
+  for (std::uint32_t i = 50; i < 100; ++i)
+    QVERIFY(put(store, record(fmt::format("/shards/{}", i), i, 1), 100 + i).ok());
+  for (std::uint32_t i = 0; i < 100; ++i) QCOMPARE(find(store, fmt::format("/shards/{}", i)).size(), 1u);
+  QCOMPARE(find(store, "/flood/0").size(), 8u);
+}
+
+void TestRecordStore::a_larger_record_of_the_same_publisher_keeps_the_limit_of_bytes() {
+  StoreLimits limits;
+  limits.bytes = 4000;
+  RecordStore store(key_of(network, "/layers/1"), limits);
+  QVERIFY(put(store, record("/layers/1", 1, 1, 10), 1).ok());
+  QVERIFY(put(store, record("/layers/1", 2, 1, 10), 2).ok());
+  QVERIFY(put(store, record("/layers/1", 1, 2, 3000), 1).ok());
+  QCOMPARE(put(store, record("/layers/1", 2, 2, 3000), 2).error().code, ErrorCode::Exhausted);
+  QVERIFY(store.bytes() <= limits.bytes);
+  for (const Record* one : find(store, "/layers/1"))
+    QCOMPARE(one->sequence, one->publisher == publisher(1) ? 2u : 1u);
+  QCOMPARE(store.records(), 2u);
 }
 
 NS_TEST(TestRecordStore)
