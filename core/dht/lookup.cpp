@@ -61,21 +61,28 @@ bool Lookup::begin_at_anchors(Path& path) {
 
 void Lookup::add(Path& path, const net::Contact& contact, std::size_t hop, std::size_t source) {
   if (contact.id == self_) return;
-  const auto at = std::lower_bound(path.candidates.begin(), path.candidates.end(), contact.id,
-                                   [&](const Candidate& candidate, const net::NodeId& id) {
-                                     return net::closer(target_, candidate.contact.id, id);
-                                   });
-  if (at != path.candidates.end() && at->contact.id == contact.id) return;
+  auto at = std::lower_bound(path.candidates.begin(), path.candidates.end(), contact.id,
+                             [&](const Candidate& candidate, const net::NodeId& id) {
+                               return net::closer(target_, candidate.contact.id, id);
+                             });
+  for (; at != path.candidates.end() && at->contact.id == contact.id; ++at)
+    if (at->contact.endpoint == contact.endpoint) return;
   path.candidates.insert(at, {contact, Status::Fresh, hop, source, 0});
 }
 
 bool Lookup::may_ask(const Path& path, const Candidate& candidate) const {
   const Source& source = path.sources[candidate.source];
   if (!source.answered && source.failures >= options_.source_failures) return false;
-  if (asked_.count(candidate.contact.id) != 0) return false;
+  if (answered_.count(candidate.contact.id) != 0 || was_called(candidate.contact)) return false;
   if (one_lan_ || options_.per_group == 0) return true;
   const auto group = asked_in_group_.find(platform::prefix_group(candidate.contact.endpoint.ip));
   return group == asked_in_group_.end() || group->second < options_.per_group;
+}
+
+bool Lookup::was_called(const net::Contact& contact) const {
+  const auto at = called_at_.find(contact.id);
+  return at != called_at_.end() &&
+         std::find(at->second.begin(), at->second.end(), contact.endpoint) != at->second.end();
 }
 
 // Whether a member is as near to the target as the holders of its records. Byzantine members are rarer than
@@ -111,7 +118,8 @@ Lookup::Candidate* Lookup::again(Path& path) {
       return nullptr;
     const Source& source = path.sources[candidate.source];
     const bool invented = !source.answered && source.failures >= options_.source_failures;
-    if (candidate.status == Status::Failed && candidate.tries < options_.tries && !invented)
+    if (candidate.status == Status::Failed && candidate.tries < options_.tries && !invented &&
+        answered_.count(candidate.contact.id) == 0)
       return &candidate;
   }
   return nullptr;
@@ -130,7 +138,7 @@ void Lookup::ask(std::size_t index, Candidate& candidate) {
   candidate.status = Status::Waiting;
   ++candidate.tries;
   ++paths_[index].calls;
-  asked_.insert(candidate.contact.id);
+  if (!was_called(candidate.contact)) called_at_[candidate.contact.id].push_back(candidate.contact.endpoint);
   ++asked_in_group_[platform::prefix_group(candidate.contact.endpoint.ip)];
   ++result_.messages;
   services_.ask(candidate.contact,
@@ -141,17 +149,21 @@ void Lookup::ask(std::size_t index, Candidate& candidate) {
 
 void Lookup::answered(std::size_t index, const net::NodeId& id, const Expected<Bytes>& answer) {
   Path& path = paths_[index];
-  const auto candidate = std::find_if(path.candidates.begin(), path.candidates.end(),
-                                      [&](const Candidate& one) { return one.contact.id == id; });
-  NS_CHECK(candidate != path.candidates.end() && candidate->status == Status::Waiting);
+  const auto candidate = std::find_if(
+      path.candidates.begin(), path.candidates.end(),
+      [&](const Candidate& one) { return one.contact.id == id && one.status == Status::Waiting; });
+  NS_CHECK(candidate != path.candidates.end());
   Expected<Found> found =
       answer.ok() ? decode_found(method_, *answer, one_lan_) : Expected<Found>(answer.error());
-  if (!found.ok()) {
+  if (answered_.count(id) != 0) {
+    candidate->status = Status::Failed;  // it answered another path at another address
+  } else if (!found.ok()) {
     candidate->status = Status::Failed;
     ++path.sources[candidate->source].failures;
     ++result_.failures;
   } else {
     candidate->status = Status::Answered;
+    answered_.insert(id);
     path.sources[candidate->source].answered = true;
     members_.push_back(*candidate);
     take(path, Candidate(*candidate), std::move(*found));
@@ -225,6 +237,7 @@ void Lookup::collect_known() {
     for (const Candidate& candidate : path.candidates) {
       const Source& source = path.sources[candidate.source];
       if (candidate.status == Status::Failed) continue;
+      if (candidate.status == Status::Fresh && answered_.count(candidate.contact.id) != 0) continue;
       if (candidate.status == Status::Fresh && !source.answered) {
         if (source.failures >= options_.source_failures || ++taken[candidate.source] > unproven) continue;
       }

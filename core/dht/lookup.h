@@ -1,8 +1,9 @@
 // One iterative lookup over disjoint paths (Baumgart, Mies: S/Kademlia, 2007). Each path walks towards the
-// target on its own, one call at a time. No node is called by two paths, so a Byzantine member spoils only
-// its own path. A value counts as found when a quorum of paths each reached a holder, so one holder of an old
-// copy does not decide. A path that fails is replaced by a new one from another first contact, up to a bound.
-// At the end the lookup calls a few more of the members near the target, whichever path named them.
+// target on its own, one call at a time. No node answers two paths, so a Byzantine member spoils only its own
+// path; a wrong address that one path tried doesn't keep another path from the member. A value counts as
+// found when a quorum of paths each reached a holder, so one holder of an old copy does not decide. A path
+// that fails is replaced by a new one from another first contact, up to a bound. At the end the lookup calls
+// a few more of the members near the target, whichever path named them.
 #pragma once
 
 #include <cstdint>
@@ -107,6 +108,7 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
   Candidate* next(Path& path);
   Candidate* again(Path& path);
   bool may_ask(const Path& path, const Candidate& candidate) const;
+  bool was_called(const net::Contact& contact) const;
   void ask(std::size_t path, Candidate& candidate);
   void answered(std::size_t path, const net::NodeId& id, const Expected<Bytes>& answer);
   void take(Path& path, const Candidate& from, Found found);
@@ -124,7 +126,8 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
   net::NodeId order_;
   Services services_;
   std::vector<Path> paths_;
-  std::unordered_set<net::NodeId, net::NodeIdHash> asked_;
+  std::unordered_set<net::NodeId, net::NodeIdHash> answered_;
+  std::unordered_map<net::NodeId, std::vector<platform::Endpoint>, net::NodeIdHash> called_at_;
   std::unordered_map<std::uint64_t, std::size_t> asked_in_group_;
   std::size_t confirmed_ = 0, confirming_ = 0;
   bool agree_ = true;  // all holders gave the same record of each publisher
