@@ -218,6 +218,7 @@ void Bootstrap::dial(Source& source) {
 }
 
 void Bootstrap::failed(Source& source, const Error& error) {
+  if (source.channel) reach_.gone(*source.channel);
   source.channel.reset();
   source.busy = false;
   const std::string where = source.where();
@@ -245,8 +246,8 @@ void Bootstrap::learn_address(Source& source) {
     if (!answer.ok()) return failed(source, answer.error());
     const auto endpoint = dht::decode_endpoint(*answer);
     if (!endpoint.ok()) return failed(source, endpoint.error());
-    reach_.seen(*endpoint);
-    if (!reach_.due()) return introduce(source);
+    reach_.seen(*source.channel, *endpoint);
+    if (!reach_.due(*source.channel)) return introduce(source);
     source.state = "asks for a dial-back";
     reach_.verify_through(source.channel, [this, life = lifetime_.token(), &source] {
       if (!life.alive()) return;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace neuroshard::swarm {
 namespace {
 
@@ -12,6 +14,7 @@ using platform::Endpoint;
 constexpr Duration retest_pause = std::chrono::minutes(10);
 constexpr Duration pause_after_miss = std::chrono::seconds(15);
 constexpr int most_misses = 2;  // one may be the asked node's own problem
+constexpr std::size_t wanted_observers = 3;
 
 }  // namespace
 
@@ -20,15 +23,32 @@ ReachKeeper::ReachKeeper(std::uint16_t port, const Clock& clock, Events events)
   if (port == 0) why_not_ = "this node does not listen";
 }
 
-void ReachKeeper::seen(const Endpoint& at) {
-  const bool moved = !seen_at_ || seen_at_->ip != at.ip;
-  seen_at_ = at;
-  if (!moved) return;
-  ++round_;
-  trying_ = false;
-  due_ = true;
+void ReachKeeper::seen(Observer observer, const Endpoint& at) {
+  seen_by_[observer] = at;
+  choose_address();
+}
+
+void ReachKeeper::gone(Observer observer) {
+  seen_by_.erase(observer);
+  asked_.erase(observer);
+  tried_by_.erase(observer);
+  choose_address();
+}
+
+// The address that most observers see; of two with as many, the present one.
+void ReachKeeper::choose_address() {
+  const auto votes = [this](const platform::IpAddress& ip) {
+    return std::count_if(seen_by_.begin(), seen_by_.end(),
+                         [&](const auto& by) { return by.second.ip == ip; });
+  };
+  std::optional<Endpoint> chosen = seen_at_;
+  for (const auto& [observer, at] : seen_by_)
+    if (!chosen || (at.ip != chosen->ip && votes(at.ip) > votes(chosen->ip))) chosen = at;
+  if (!chosen || (seen_at_ && seen_at_->ip == chosen->ip)) return;
+  seen_at_ = chosen;
+  forget_tries();
   direct_ = mapped_ = Dialled::NotTried;
-  events_.seen(at.ip);
+  events_.seen(chosen->ip);
   if (!advertised_) return;
   advertised_.reset();
   why_not_ = "the address changed; it is tried again";
@@ -40,15 +60,22 @@ void ReachKeeper::router_says(nat::RouterNews news) {
   router_ = std::move(news);
   const auto now = mapping();
   if (before == now) return;
-  ++round_;
-  trying_ = false;
-  due_ = true;
+  forget_tries();
   mapped_ = Dialled::NotTried;
   if (!now && advertised_ && advertised_ == before) {
     advertised_.reset();
     why_not_ = "the router took the port back";
     events_.changed();
   }
+}
+
+void ReachKeeper::forget_tries() {
+  ++round_;
+  trying_ = false;
+  due_ = true;
+  misses_ = 0;
+  asked_.clear();
+  tried_by_.clear();
 }
 
 // A mapping at another address than the one that others see: there is another router in front.
@@ -58,55 +85,77 @@ std::optional<Endpoint> ReachKeeper::mapping() const {
   return std::nullopt;
 }
 
-bool ReachKeeper::due() const {
-  return port_ != 0 && seen_at_ && !trying_ && (due_ || clock_.monotonic_now() >= next_);
+// An observer that sees this node at another address would dial that one.
+bool ReachKeeper::due(Observer observer) const {
+  const auto sees = seen_by_.find(observer);
+  if (port_ == 0 || trying_ || sees == seen_by_.end() || sees->second.ip != seen_at_->ip) return false;
+  const bool another = tried_by_.size() < wanted_observers && asked_.count(observer) == 0;
+  return due_ || another || clock_.monotonic_now() >= next_;
 }
 
-void ReachKeeper::verify(const Ask& ask, const std::function<void()>& done) {
-  if (port_ == 0 || !seen_at_ || trying_) return done();
+void ReachKeeper::verify(Observer observer, const Ask& ask, const std::function<void()>& done) {
+  const auto sees = seen_by_.find(observer);
+  if (port_ == 0 || trying_ || sees == seen_by_.end() || sees->second.ip != seen_at_->ip) return done();
   trying_ = true;
   due_ = false;
+  asked_.insert(observer);
   std::vector<Way> ways;
   const auto mapped = mapping();
   if (mapped) ways.push_back({mapped->port, true});
   if (!mapped || mapped->port != port_) ways.push_back({port_, false});
-  try_ways(ask, std::move(ways), done);
+  try_ways(observer, ask, std::move(ways), done);
 }
 
-void ReachKeeper::try_ways(const Ask& ask, std::vector<Way> ways, std::function<void()> done) {
+void ReachKeeper::try_ways(Observer observer, const Ask& ask, std::vector<Way> ways,
+                           std::function<void()> done) {
   const Way way = ways.front();
-  ask(way.port, [this, life = lifetime_.token(), round = round_, ask, ways = std::move(ways), way,
+  ask(way.port, [this, life = lifetime_.token(), round = round_, observer, ask, ways = std::move(ways), way,
                  done = std::move(done)](const Expected<DialBackAnswer>& answer) mutable {
     if (!life.alive()) return;
     if (round != round_) return done();
     Dialled& dialled = way.mapped ? mapped_ : direct_;
     if (answer.ok()) dialled = answer->reached ? Dialled::Reached : Dialled::NotReached;
     if (answer.ok() && answer->reached) {
-      finish(Endpoint{seen_at_->ip, way.port}, true);
+      finish(observer, Endpoint{seen_at_->ip, way.port}, true);
       return done();
     }
     why_not_ = answer.ok() ? fmt::format("port {} is not reached from outside: {}", way.port, answer->why)
                            : answer.error().message;
     ways.erase(ways.begin());
-    if (!ways.empty()) return try_ways(ask, std::move(ways), std::move(done));
-    finish(std::nullopt, answer.ok());
+    if (!ways.empty()) return try_ways(observer, ask, std::move(ways), std::move(done));
+    finish(observer, std::nullopt, answer.ok());
     done();
   });
 }
 
-void ReachKeeper::finish(std::optional<Endpoint> reached, bool certain) {
+// Where most observers reached this node; nowhere: more of them did not. The other side of a failed dial may
+// be the cause, so half of them are enough.
+std::optional<Endpoint> ReachKeeper::reached_by_most() const {
+  std::map<std::uint16_t, std::size_t> ports;
+  std::size_t reached = 0;
+  for (const auto& [observer, at] : tried_by_)
+    if (at) ++reached, ++ports[at->port];
+  if (reached == 0 || 2 * reached < tried_by_.size()) return std::nullopt;
+  const auto most = std::max_element(ports.begin(), ports.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return Endpoint{seen_at_->ip, most->first};
+}
+
+void ReachKeeper::finish(Observer observer, std::optional<Endpoint> reached, bool certain) {
   trying_ = false;
-  next_ = clock_.monotonic_now() + (reached || tested_ ? retest_pause : pause_after_miss);
+  const bool missed = !reached && advertised_;
+  next_ = clock_.monotonic_now() + (!missed && (reached || tested_) ? retest_pause : pause_after_miss);
   if (certain) {
     tested_ = true;
     tested_at_ = clock_.wall_now();
+    if (seen_by_.count(observer) != 0) tried_by_[observer] = reached;
   }
+  reached = reached_by_most();
   if (reached) {
-    misses_ = 0;
+    if (!missed) misses_ = 0;
     why_not_.clear();
   } else if (advertised_ && (!certain || ++misses_ < most_misses)) {
-    next_ = clock_.monotonic_now() + pause_after_miss;  // still advertised
-    return;
+    return;  // still advertised
   }
   if (reached == advertised_) return;
   advertised_ = reached;

@@ -1,11 +1,16 @@
 // Whether others can dial this node, and where: from the address that others see, the router's mapping and
 // the dial-backs, kept current while addresses and routers change. Only a dialled endpoint is advertised. It
-// sends nothing: its owner asks another node to dial back and reports the result.
+// sends nothing: its owner asks other nodes to dial back and reports the results. Observers are the nodes that
+// this one is connected to, by address group, so that several ids of one network count once. The majority of
+// them decides on the address and on whether this node is reached there, so one liar among three changes
+// nothing.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "core/base/lifetime.h"
@@ -31,14 +36,20 @@ class ReachKeeper {
 
   ~ReachKeeper() { lifetime_.end(); }
 
-  // Another node sees this one at this address.
-  void seen(const platform::Endpoint& at);
+  // The address group of another node (platform::prefix_group).
+  using Observer = std::uint64_t;
+  // An observer sees this node at this address.
+  void seen(Observer observer, const platform::Endpoint& at);
+  // The observer is not connected any more: what it said counts no longer against what others say.
+  void gone(Observer observer);
   // The router's report; a changed mapping must be verified (due()).
   void router_says(nat::RouterNews news);
-  // Tries all ports, the mapped one first; `done` when the result is known, or at once if a try is under way.
-  void verify(const Ask& ask, const std::function<void()>& done);
-  // A dial-back is due: nothing is known, something changed, or the last one was long ago.
-  bool due() const;
+  // Has the observer try all ports, the mapped one first; `done` when the result is known, or at once if a try
+  // is under way or the observer sees this node elsewhere.
+  void verify(Observer observer, const Ask& ask, const std::function<void()>& done);
+  // A dial-back by this observer is due: nothing is known, something changed, few others have tried, or the
+  // last try was long ago.
+  bool due(Observer observer) const;
   bool trying() const { return trying_; }
   void test_again() { due_ = true; }
 
@@ -58,13 +69,19 @@ class ReachKeeper {
     bool mapped;
   };
   std::optional<platform::Endpoint> mapping() const;  // at the address at which others see this node
-  void try_ways(const Ask& ask, std::vector<Way> ways, std::function<void()> done);
-  void finish(std::optional<platform::Endpoint> reached, bool certain);
+  void choose_address();
+  void forget_tries();
+  void try_ways(Observer observer, const Ask& ask, std::vector<Way> ways, std::function<void()> done);
+  void finish(Observer observer, std::optional<platform::Endpoint> reached, bool certain);
+  std::optional<platform::Endpoint> reached_by_most() const;
 
   const std::uint16_t port_;
   const Clock& clock_;
   const Events events_;
   nat::RouterNews router_;
+  std::map<Observer, platform::Endpoint> seen_by_;  // of the connected ones
+  std::set<Observer> asked_;                        // of them, for a dial-back to this address
+  std::map<Observer, std::optional<platform::Endpoint>> tried_by_;  // of them, where each reached this node
   std::optional<platform::Endpoint> seen_at_, advertised_;
   nat::Dialled direct_ = nat::Dialled::NotTried, mapped_ = nat::Dialled::NotTried;
   bool trying_ = false, tested_ = false, due_ = true;

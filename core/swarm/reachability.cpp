@@ -16,6 +16,10 @@ constexpr std::size_t small_request = 1024;
 constexpr std::size_t first_peer_answer_bytes = 100u << 10;
 constexpr std::size_t most_relays = 8;  // to choose from
 
+ReachKeeper::Observer observer_of(const net::PeerChannel& channel) {
+  return platform::prefix_group(channel.endpoint().ip);
+}
+
 }  // namespace
 
 Reachability::Reachability(const MemberContext& context, net::MethodTable& methods,
@@ -106,6 +110,18 @@ void Reachability::update_own_path() {
 
 // ---- Direct: the dial-back.
 
+void Reachability::seen(const net::PeerChannel& by, const platform::Endpoint& at) {
+  keeper_.seen(observer_of(by), at);
+}
+
+void Reachability::gone(const net::PeerChannel& observer) {
+  keeper_.gone(observer_of(observer));
+}
+
+bool Reachability::due(const net::PeerChannel& observer) const {
+  return keeper_.due(observer_of(observer));
+}
+
 void Reachability::verify_through(const std::shared_ptr<net::PeerChannel>& channel,
                                   const std::function<void()>& done) {
   // The connection belongs to the bootstrap, which may close it meanwhile.
@@ -121,14 +137,14 @@ void Reachability::verify_through(const std::shared_ptr<net::PeerChannel>& chann
                   dialled(answer.ok() ? decode_dial_back(*answer) : Expected<DialBackAnswer>(answer.error()));
                 });
   };
-  keeper_.verify(ask, done);
+  keeper_.verify(observer_of(*channel), ask, done);
 }
 
 void Reachability::verify_if_due() {
-  if (!keeper_.due()) return;
   std::vector<std::shared_ptr<net::PeerChannel>> askable;
   for (const FirstConnection& peer : events_.first_connections())
-    if (!peer.busy && peer.channel->hello().offers(net::Feature::DialBack)) askable.push_back(peer.channel);
+    if (!peer.busy && due(*peer.channel) && peer.channel->hello().offers(net::Feature::DialBack))
+      askable.push_back(peer.channel);
   if (askable.empty()) return;
   verify_through(askable[context_.rng.below(askable.size())], [] {});
 }

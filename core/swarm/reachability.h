@@ -57,12 +57,14 @@ class Reachability {
                const std::shared_ptr<net::RequestLimiter>& calls, Events events);
   ~Reachability();
 
-  // Another node sees this one at this address.
-  void seen(const platform::Endpoint& at) { keeper_.seen(at); }
+  // The node at the other end of this connection sees this one at this address.
+  void seen(const net::PeerChannel& by, const platform::Endpoint& at);
+  // The connection has ended.
+  void gone(const net::PeerChannel& observer);
   // The router's report, from the thread that asks it.
   void router_says(nat::RouterNews news) { keeper_.router_says(std::move(news)); }
-  // A dial-back is due.
-  bool due() const { return keeper_.due(); }
+  // A dial-back by the node at the other end is due.
+  bool due(const net::PeerChannel& observer) const;
   // Asks the node of this connection to dial back; `done` when the result is known, or another test runs.
   void verify_through(const std::shared_ptr<net::PeerChannel>& channel, const std::function<void()>& done);
   // Has a first peer dial back, if that is due.
