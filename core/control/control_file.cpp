@@ -38,13 +38,17 @@ std::string control_file_path(const std::string& runtime_directory, const std::s
 }
 
 std::string format_control_file(const ControlFile& file) {
-  const nlohmann::ordered_json object = {{"pid", file.process.pid},
-                                         {"process_start", file.process.start},
-                                         {"started", to_unix_ms(file.started)},
-                                         {"address", file.address},
-                                         {"certificate", file.certificate},
-                                         {"cookie", file.cookie},
-                                         {"data_directory", file.data_directory}};
+  nlohmann::ordered_json object = {{"pid", file.process.pid},
+                                   {"process_start", file.process.start},
+                                   {"started", to_unix_ms(file.started)},
+                                   {"address", file.address},
+                                   {"certificate", file.certificate},
+                                   {"cookie", file.cookie},
+                                   {"data_directory", file.data_directory}};
+  if (!file.client_key.empty()) {
+    object["client_certificate"] = file.client_certificate;
+    object["client_key"] = file.client_key;
+  }
   return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
@@ -71,8 +75,12 @@ Expected<ControlFile> parse_control_file(const std::string& text) {
   file.certificate = field("certificate");
   file.cookie = field("cookie");
   file.data_directory = field("data_directory");
+  file.client_certificate = field("client_certificate");
+  file.client_key = field("client_key");
   if (file.address.empty() || file.certificate.empty() || file.cookie.empty())
     return corrupt("address, certificate or cookie is missing");
+  if (file.client_certificate.empty() != file.client_key.empty())
+    return corrupt("client_certificate or client_key is missing");
   return file;
 }
 
@@ -80,6 +88,13 @@ Expected<ControlFile> read_control_file(const std::string& path) {
   NS_ASSIGN_OR_RETURN(const std::string text, platform::read_private_file(path, max_control_file_bytes));
   auto file = parse_control_file(text);
   if (!file.ok()) return std::move(file).error().with_context(path);
+  const bool invitation = file->process.pid == 0;
+  if (invitation && file->client_key.empty())
+    return make_error(
+        ErrorCode::Unsupported,
+        fmt::format("{} is an invitation of an older version: ask the owner of the node for a new "
+                    "one (neuroshardd control invite)",
+                    path));
   return file;
 }
 

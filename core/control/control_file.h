@@ -21,6 +21,8 @@ struct ControlFile {
   std::string address;      // "127.0.0.1:43210"
   std::string certificate;  // PEM; the client trusts this one and no other
   std::string cookie;       // 64 hex characters; every call carries it
+  // PEM, of an invitation: what the client shows. Empty: the core is on this machine and asks for none.
+  std::string client_certificate, client_key;
   std::string data_directory;
 };
 
@@ -32,7 +34,7 @@ std::string format_control_file(const ControlFile& file);
 Expected<ControlFile> parse_control_file(const std::string& text);
 
 // An invitation from another machine. The process in the file is not checked. Errors: NotFound; Denied if
-// another user owns the file or others can read it; Corrupt.
+// another user owns the file or others can read it; Corrupt. Unsupported: an older version made it.
 Expected<ControlFile> read_control_file(const std::string& path);
 
 // The core that owns `data_directory`, by its file.

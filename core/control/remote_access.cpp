@@ -48,15 +48,11 @@ std::optional<WallTime> time_field(const nlohmann::json& object, const char* nam
 
 Expected<Invitation> parse_invitation(const nlohmann::json& object) {
   if (!object.is_object()) return corrupt("an invitation is not an object");
-  Invitation invitation{field(object, "id"), field(object, "name"), {}, field(object, "cookie_sha256")};
-  invitation.made = time_field(object, "made").value_or(WallTime{});
-  // A program without scopes and expiry made this one: it permits everything, and lasts as long as a new one.
-  invitation.expires = time_field(object, "expires").value_or(invitation.made + default_invitation_life);
-  if (object.contains("scope")) {
-    const auto scope = parse_scope(field(object, "scope"));
-    if (!scope.ok()) return corrupt("an invitation has an unknown scope");
-    invitation.scope = *scope;
-  }
+  const auto made = time_field(object, "made"), expires = time_field(object, "expires");
+  const auto scope = parse_scope(field(object, "scope"));
+  if (!made || !expires || !scope.ok()) return corrupt("an invitation lacks its times or its scope");
+  const Invitation invitation{
+      field(object, "id"), field(object, "name"), *made, field(object, "cookie_sha256"), *expires, *scope};
   if (invitation.id.size() != 2 * id_bytes || invitation.cookie_hash.size() != 64 ||
       invitation.name.size() > max_invitation_name) {
     return corrupt("an invitation lacks its id or its hash");
@@ -96,6 +92,8 @@ std::string format_remote_access(const RemoteAccess& access) {
   const nlohmann::ordered_json object = {{"listen", platform::to_text(access.listen)},
                                          {"certificate", access.certificate},
                                          {"key", access.key},
+                                         {"client_certificate", access.client_certificate},
+                                         {"client_key", access.client_key},
                                          {"invitations", std::move(invitations)}};
   return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
@@ -109,11 +107,18 @@ Expected<RemoteAccess> parse_remote_access(const std::string& text) {
   access.listen = *listen;
   access.certificate = field(object, "certificate");
   access.key = field(object, "key");
+  access.client_certificate = field(object, "client_certificate");
+  access.client_key = field(object, "client_key");
   const auto invitations = object.find("invitations");
   if (access.certificate.empty() || access.key.empty() || invitations == object.end() ||
       !invitations->is_array() || invitations->size() > max_invitations) {
     return corrupt("certificate, key or invitations are missing");
   }
+  if (access.client_certificate.empty() || access.client_key.empty())
+    return corrupt(
+        "the key of the invited programs is missing, as an older version of this program wrote it; delete "
+        "the "
+        "file, and make new invitations");
   for (const nlohmann::json& entry : *invitations) {
     NS_ASSIGN_OR_RETURN(Invitation invitation, parse_invitation(entry));
     access.invitations.push_back(std::move(invitation));
@@ -138,8 +143,14 @@ Expected<void> save_remote_access(storage::FileEnv& files, const std::string& da
 }
 
 Expected<RemoteAccess> make_remote_access(const platform::Endpoint& listen, WallTime now) {
-  NS_ASSIGN_OR_RETURN(detail::TlsIdentity identity, detail::make_tls_identity(now));
-  return RemoteAccess{listen, std::move(identity.certificate), std::move(identity.key), {}};
+  NS_ASSIGN_OR_RETURN(detail::TlsIdentity own, detail::make_tls_identity(now));
+  NS_ASSIGN_OR_RETURN(detail::TlsIdentity client, detail::make_tls_identity(now));
+  return RemoteAccess{listen,
+                      std::move(own.certificate),
+                      std::move(own.key),
+                      std::move(client.certificate),
+                      std::move(client.key),
+                      {}};
 }
 
 Expected<ControlFile> invite(RemoteAccess& access, const InvitationTerms& terms,
@@ -163,6 +174,8 @@ Expected<ControlFile> invite(RemoteAccess& access, const InvitationTerms& terms,
   file.started = now;
   file.address = terms.address;
   file.certificate = access.certificate;
+  file.client_certificate = access.client_certificate;
+  file.client_key = access.client_key;
   file.cookie = random_hex(entropy, cookie_bytes);
   file.data_directory = data_directory;
   all.push_back(

@@ -1,9 +1,11 @@
 // Control of a core from another machine: off until its owner makes an invitation. The core then also listens
 // at an address of the owner's choice, with a permanent key, and accepts the cookie of every invitation that
-// is neither revoked nor expired. An invitation is a control file (control_file.h) with that address, key and
-// cookie. The owner carries it to the other machine; its scope says what it permits there.
+// is neither revoked nor expired. An invitation is a control file (control_file.h) with that address, the core's
+// certificate, a cookie, and a key that all invitations share: TLS ends before HTTP/2 begins for a program that
+// does not have it, so strangers can't send anything to gRPC. The owner carries the file to the other machine;
+// its scope says what it permits there.
 //
-// The core's part is in the data directory, mode 0600: the key, and a hash of each cookie.
+// The core's part is in the data directory, mode 0600: both keys, and a hash of each cookie.
 #pragma once
 
 #include <chrono>
@@ -54,7 +56,8 @@ struct InvitationTerms {
 
 struct RemoteAccess {
   platform::Endpoint listen;
-  std::string certificate, key;  // PEM
+  std::string certificate, key;                // PEM, the core's
+  std::string client_certificate, client_key;  // PEM, of all invited programs
   std::vector<Invitation> invitations;
 };
 
@@ -72,7 +75,7 @@ Expected<std::optional<RemoteAccess>> load_remote_access(const std::string& data
 Expected<void> save_remote_access(storage::FileEnv& files, const std::string& data_directory,
                                   const RemoteAccess& access);
 
-// A new key, valid from a day before `now`, and no invitations.
+// New keys, valid from a day before `now`, and no invitations.
 Expected<RemoteAccess> make_remote_access(const platform::Endpoint& listen, WallTime now);
 
 // Adds an invitation and returns the file that carries it; drops those that have expired.  Exhausted:

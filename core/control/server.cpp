@@ -43,13 +43,18 @@ class Door {
     gate_.reset();
   }
 
-  Expected<void> open(const platform::Endpoint& at, std::size_t connections) {
-    NS_ASSIGN_OR_RETURN(listener_, platform::BoundedListener::open(at, connections));
+  Expected<void> open(const platform::Endpoint& at, platform::ConnectionBounds bounds) {
+    NS_ASSIGN_OR_RETURN(listener_, platform::BoundedListener::open(at, bounds));
     return {};
   }
-  void add_to(grpc::ServerBuilder& builder, const std::string& key, const std::string& certificate) {
-    grpc::SslServerCredentialsOptions tls(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+  // clients: the certificate that programs must show; empty: they show none.
+  void add_to(grpc::ServerBuilder& builder, const std::string& key, const std::string& certificate,
+              const std::string& clients = {}) {
+    grpc::SslServerCredentialsOptions tls(clients.empty()
+                                              ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                                              : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
     tls.pem_key_cert_pairs.push_back({key, certificate});
+    tls.pem_root_certs = clients;
     acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
         grpc::SslServerCredentials(tls));
@@ -106,11 +111,12 @@ class ControlServer final : public Server {
     (void)services_.files.remove_leftovers(options_.runtime_directory, storage::LeftoverScope::Folder);
     NS_ASSIGN_OR_RETURN(const detail::TlsIdentity identity,
                         detail::make_tls_identity(services_.clock.wall_now()));
-    NS_RETURN_IF_ERROR(local_.open({platform::IpAddress::v4(127, 0, 0, 1), 0}, options_.limits.connections));
+    NS_RETURN_IF_ERROR(local_.open({platform::IpAddress::v4(127, 0, 0, 1), 0},
+                                   {options_.limits.connections, options_.limits.connections}));
     const std::optional<RemoteAccess> access = open_remote();
     grpc::ServerBuilder builder;
     local_.add_to(builder, identity.key, identity.certificate);
-    if (access) remote_.add_to(builder, access->key, access->certificate);
+    if (access) remote_.add_to(builder, access->key, access->certificate, access->client_certificate);
     build(builder);
     if (!server_) return make_error(ErrorCode::Internal, "gRPC can't start the control service");
     local_.serve();
@@ -124,8 +130,10 @@ class ControlServer final : public Server {
   std::optional<RemoteAccess> open_remote() {
     auto access = load_remote_access(options_.data_directory);
     if (access.ok() && (!*access || valid_invitations(**access) == 0)) return std::nullopt;
-    Expected<void> opened = access.ok() ? remote_.open((*access)->listen, options_.limits.connections)
-                                        : Expected<void>(access.error());
+    Expected<void> opened =
+        access.ok()
+            ? remote_.open((*access)->listen, {options_.limits.connections, options_.limits.remote_group})
+            : Expected<void>(access.error());
     if (!opened.ok()) {
       services_.logger.warning("control",
                                "other machines can't control this node: " + opened.error().describe());

@@ -28,6 +28,8 @@ void RemoteLink::sign(grpc::ClientContext* context) const {
 std::shared_ptr<const RemoteLink> open_link(ControlFile file, Version speaks, Duration quiet) {
   grpc::SslCredentialsOptions tls;
   tls.pem_root_certs = file.certificate;  // this one and no other
+  tls.pem_cert_chain = file.client_certificate;
+  tls.pem_private_key = file.client_key;
   grpc::ChannelArguments arguments;
   arguments.SetSslTargetNameOverride(certificate_name);
   arguments.SetMaxReceiveMessageSize(max_reply_bytes);

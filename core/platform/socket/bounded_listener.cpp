@@ -1,6 +1,5 @@
 #include "core/platform/socket/bounded_listener.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -16,6 +15,8 @@
 #include <cstring>
 #include <vector>
 
+#include "core/platform/socket/detail/socket_address.h"
+
 namespace neuroshard::platform {
 namespace {
 
@@ -24,7 +25,7 @@ constexpr int pause_ms = 100;  // when the process has no descriptors left
 
 class Listener final : public BoundedListener {
  public:
-  explicit Listener(std::size_t max_connections) : max_connections_(max_connections) {}
+  explicit Listener(ConnectionBounds bounds) : bounds_(bounds) {}
   ~Listener() override {
     release_all();
     for (const int descriptor : {socket_, wake_[0], wake_[1]})
@@ -32,21 +33,18 @@ class Listener final : public BoundedListener {
   }
 
   Expected<void> listen_now(const Endpoint& at) {
-    sockaddr_storage address{};
-    socklen_t size = fill(at, &address);
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    socket_ = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    detail::SocketAddress address = detail::to_socket_address(at);
+    socket_ = socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     const int on = 1, off = 0;
     if (socket_ >= 0 && at.port != 0) setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    if (socket_ >= 0 && address.ss_family == AF_INET6)
+    if (socket_ >= 0 && address.storage.ss_family == AF_INET6)
       setsockopt(socket_, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    if (socket_ < 0 || bind(socket_, any, size) != 0 || listen(socket_, backlog) != 0 ||
-        getsockname(socket_, any, &size) != 0 || pipe2(wake_.data(), O_NONBLOCK | O_CLOEXEC) != 0) {
+    if (socket_ < 0 || bind(socket_, address.get(), address.size) != 0 || listen(socket_, backlog) != 0 ||
+        getsockname(socket_, address.get(), &address.size) != 0 ||
+        pipe2(wake_.data(), O_NONBLOCK | O_CLOEXEC) != 0) {
       return cannot_listen(at, errno);
     }
-    endpoint_ = at;
-    endpoint_.port = ntohs(address.ss_family == AF_INET ? reinterpret_cast<sockaddr_in*>(any)->sin_port
-                                                        : reinterpret_cast<sockaddr_in6*>(any)->sin6_port);
+    endpoint_ = {at.ip, detail::from_socket_address(address).port};
     return {};
   }
 
@@ -61,7 +59,7 @@ class Listener final : public BoundedListener {
     std::vector<pollfd> polled;
     while (true) {
       polled.assign({{wake_[0], POLLIN, 0}, {socket_, POLLIN, 0}});
-      for (const int connection : open_) polled.push_back({connection, POLLRDHUP, 0});
+      for (const Open& connection : open_) polled.push_back({connection.descriptor, POLLRDHUP, 0});
       const int ready = poll(polled.data(), polled.size(), -1);
       if (ready < 0 && errno == EINTR) continue;
       if (ready < 0 || polled[0].revents != 0) return;
@@ -71,20 +69,10 @@ class Listener final : public BoundedListener {
   }
 
  private:
-  static socklen_t fill(const Endpoint& at, sockaddr_storage* address) {
-    if (at.ip.is_v4()) {
-      auto* const v4 = reinterpret_cast<sockaddr_in*>(address);
-      v4->sin_family = AF_INET;
-      v4->sin_port = htons(at.port);
-      std::memcpy(&v4->sin_addr, at.ip.bytes.data() + 12, 4);
-      return sizeof(sockaddr_in);
-    }
-    auto* const v6 = reinterpret_cast<sockaddr_in6*>(address);
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons(at.port);
-    std::memcpy(&v6->sin6_addr, at.ip.bytes.data(), at.ip.bytes.size());
-    return sizeof(sockaddr_in6);
-  }
+  struct Open {
+    int descriptor;       // of ours
+    std::uint64_t group;  // of the caller's address
+  };
 
   static Error cannot_listen(const Endpoint& at, int number) {
     ErrorCode code = ErrorCode::Io;
@@ -103,7 +91,9 @@ class Listener final : public BoundedListener {
   }
 
   void accept_one(const std::function<void(int)>& take) {
-    const int connection = accept4(socket_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    detail::SocketAddress from;
+    from.size = sizeof(from.storage);
+    const int connection = accept4(socket_, from.get(), &from.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (connection < 0) {
       // Out of descriptors: the connection waits in the backlog; do not spin meanwhile.
       if (errno == EMFILE || errno == ENFILE) poll(nullptr, 0, pause_ms);
@@ -111,7 +101,8 @@ class Listener final : public BoundedListener {
     }
     // A second descriptor of the same connection tells when it is over, however its owner ends it: shutting
     // it down shows on every descriptor.
-    const int watched = open_.size() < max_connections_ ? fcntl(connection, F_DUPFD_CLOEXEC, 0) : -1;
+    const std::uint64_t group = prefix_group(detail::from_socket_address(from).ip);
+    const int watched = has_room(group) ? fcntl(connection, F_DUPFD_CLOEXEC, 0) : -1;
     if (watched < 0) {
       refused_.fetch_add(1);
       close(connection);
@@ -119,36 +110,43 @@ class Listener final : public BoundedListener {
     }
     const int on = 1;
     setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    open_.push_back(watched);
+    open_.push_back({watched, group});
     take(connection);
+  }
+
+  bool has_room(std::uint64_t group) const {
+    const auto near = std::count_if(open_.begin(), open_.end(),
+                                    [group](const Open& connection) { return connection.group == group; });
+    return open_.size() < bounds_.all && static_cast<std::size_t>(near) < bounds_.per_group;
   }
 
   void forget_closed(const std::vector<pollfd>& polled) {
     for (std::size_t i = 2; i < polled.size(); ++i) {
       if (polled[i].revents == 0) continue;
       close(polled[i].fd);
-      open_.erase(std::find(open_.begin(), open_.end(), polled[i].fd));
+      open_.erase(std::find_if(open_.begin(), open_.end(),
+                               [&](const Open& one) { return one.descriptor == polled[i].fd; }));
     }
   }
 
   void release_all() {
-    for (const int connection : open_) close(connection);
+    for (const Open& connection : open_) close(connection.descriptor);
     open_.clear();
   }
 
-  const std::size_t max_connections_;
+  const ConnectionBounds bounds_;
   int socket_ = -1;
   std::array<int, 2> wake_{-1, -1};
   Endpoint endpoint_;
-  std::vector<int> open_;  // one descriptor of each open connection
+  std::vector<Open> open_;
   std::atomic<std::size_t> refused_{0};
 };
 
 }  // namespace
 
 Expected<std::unique_ptr<BoundedListener>> BoundedListener::open(const Endpoint& at,
-                                                                 std::size_t max_connections) {
-  auto listener = std::make_unique<Listener>(max_connections);
+                                                                 ConnectionBounds bounds) {
+  auto listener = std::make_unique<Listener>(bounds);
   NS_RETURN_IF_ERROR(listener->listen_now(at));
   return std::unique_ptr<BoundedListener>(std::move(listener));
 }

@@ -35,7 +35,6 @@ class TestRemoteAccess : public QObject {
   void damaged_records_are_refused();
   void record_open_to_others_is_not_believed();
   void invitations_are_counted_and_named_within_bounds();
-  void record_without_scope_permits_everything_and_expires();
   void invitation_lasts_a_day_to_a_year_data();
   void invitation_lasts_a_day_to_a_year();
   void expired_invitations_make_room();
@@ -47,6 +46,8 @@ class TestRemoteAccess : public QObject {
   void invitation_lasts_over_a_restart_of_the_core();
   void taken_back_it_ends_at_once();
   void strangers_are_refused();
+  void programs_without_the_shared_key_get_no_connection();
+  void an_invitation_of_an_older_version_is_named();
   void taken_port_leaves_the_local_service();
 
  private:
@@ -119,16 +120,25 @@ void TestRemoteAccess::damaged_records_are_refused_data() {
   QTest::addColumn<QString>("text");
   QTest::newRow("empty") << "";
   QTest::newRow("list") << "[]";
-  QTest::newRow("no port") << R"({"listen":"1.2.3.4","certificate":"c","key":"k","invitations":[]})";
+  QTest::newRow("no port")
+      << R"({"listen":"1.2.3.4","certificate":"c","key":"k","client_certificate":"d","client_key":"l","invitations":[]})";
   QTest::newRow("no key") << R"({"listen":"1.2.3.4:5","certificate":"c","invitations":[]})";
+  QTest::newRow("no key of invited programs")
+      << R"({"listen":"1.2.3.4:5","certificate":"c","key":"k","client_certificate":"d","invitations":[]})";
   QTest::newRow("invitation of a number")
-      << R"({"listen":"1.2.3.4:5","certificate":"c","key":"k","invitations":[7]})";
-  QTest::newRow("unknown scope")
-      << QString(
-             R"({"listen":"1.2.3.4:5","certificate":"c","key":"k","invitations":[{"id":"01234567","scope":"all","cookie_sha256":"%1"}]})")
-             .arg(QString(64, 'a'));
+      << R"({"listen":"1.2.3.4:5","certificate":"c","key":"k","client_certificate":"d","client_key":"l","invitations":[7]})";
+  const auto invitation = [](const QString& name, const QString& fields) {
+    QTest::newRow(qPrintable(name))
+        << QString(
+               R"({"listen":"1.2.3.4:5","certificate":"c","key":"k","client_certificate":"d","client_key":"l",)"
+               R"("invitations":[{"id":"01234567","name":"","cookie_sha256":"%1",%2}]})")
+               .arg(QString(64, 'a'), fields);
+  };
+  invitation("unknown scope", R"("scope":"all","made":1,"expires":2)");
+  invitation("no scope", R"("made":1,"expires":2)");
+  invitation("no expiry", R"("scope":"look","made":1)");
   QTest::newRow("invitation without a hash")
-      << R"({"listen":"1.2.3.4:5","certificate":"c","key":"k","invitations":[{"id":"01234567","name":""}]})";
+      << R"({"listen":"1.2.3.4:5","certificate":"c","key":"k","client_certificate":"d","client_key":"l","invitations":[{"id":"01234567","name":""}]})";
 }
 
 void TestRemoteAccess::damaged_records_are_refused() {
@@ -160,19 +170,6 @@ void TestRemoteAccess::invitations_are_counted_and_named_within_bounds() {
   QCOMPARE(more("x").error().code, ErrorCode::Exhausted);
   QVERIFY(control::parse_remote_access(control::format_remote_access(*access)).ok());
   QVERIFY(control::format_remote_access(*access).size() < control::max_remote_access_bytes);
-}
-
-void TestRemoteAccess::record_without_scope_permits_everything_and_expires() {
-  const std::string hash(64, 'a');
-  const auto read = control::parse_remote_access(
-      R"({"listen":"1.2.3.4:5","certificate":"c","key":"k","invitations":[{"id":"01234567","name":"","made":1000,)"
-      R"("cookie_sha256":")" +
-      hash + "\"}]}");
-  QVERIFY(read.ok());
-  const control::Invitation& old = read->invitations.at(0);
-  QCOMPARE(old.scope, control::Scope::Steer);
-  QCOMPARE(old.expires - old.made, Duration(control::default_invitation_life));
-  QVERIFY(!old.expired(old.expires - std::chrono::seconds(1)) && old.expired(old.expires));
 }
 
 void TestRemoteAccess::invitation_lasts_a_day_to_a_year_data() {
@@ -340,6 +337,45 @@ void TestRemoteAccess::strangers_are_refused() {
   write_invitation(*file);
   const auto wrong_key = control::connect(remote_options());
   QCOMPARE(wrong_key->wait_connected(std::chrono::seconds(20), {}).error().code, ErrorCode::Denied);
+}
+
+// A right cookie is of no use either: TLS ends before the first byte of a call.
+void TestRemoteAccess::programs_without_the_shared_key_get_no_connection() {
+  invite_and_start();
+  const auto file = control::read_control_file(remote_options().control_file);
+  QVERIFY(file.ok());
+  const auto other = control::make_remote_access(any_port_is_fine, fixture_->clock.wall_now());
+  QVERIFY(other.ok());
+  const auto served = [&](const std::string& certificate, const std::string& key) {
+    grpc::SslCredentialsOptions tls{file->certificate, key, certificate};
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride("neuroshard-control");
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    const auto channel =
+        grpc::CreateCustomChannel("ipv4:" + file->address, grpc::SslCredentials(tls), arguments);
+    grpc::ClientContext context;
+    context.AddMetadata("neuroshard-cookie", file->cookie);
+    context.AddMetadata("neuroshard-control", "1.0");
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    wire::HelloReply reply;
+    return wire::Control::NewStub(channel)->Hello(&context, wire::HelloRequest(), &reply).ok();
+  };
+  QVERIFY(served(file->client_certificate, file->client_key));
+  QVERIFY(!served("", ""));
+  QVERIFY(!served(other->client_certificate, other->client_key));
+}
+
+void TestRemoteAccess::an_invitation_of_an_older_version_is_named() {
+  invite_and_start();
+  auto file = control::read_control_file(remote_options().control_file);
+  QVERIFY(file.ok());
+  file->client_certificate.clear();
+  file->client_key.clear();
+  write_invitation(*file);
+  const auto read = control::read_control_file(remote_options().control_file);
+  QVERIFY(!read.ok());
+  QCOMPARE(read.error().code, ErrorCode::Unsupported);
+  QVERIFY2(read.error().message.find("control invite") != std::string::npos, read.error().message.c_str());
 }
 
 void TestRemoteAccess::taken_port_leaves_the_local_service() {
