@@ -44,6 +44,8 @@ inline constexpr std::size_t max_wallets = 2 * max_members;  // with those that 
 inline constexpr std::size_t max_revocations = 65'536;       // of one registry
 inline constexpr std::size_t max_wallet_revocations = 32;    // of one wallet
 inline constexpr std::size_t max_rows = 1'024;
+// Contributions of candidates that a round takes: a block has room for these, and for those of 18,000 nodes of voters.
+inline constexpr std::size_t max_candidates = 4'096;
 // Numbers that all vectors of a close list together, 32 MiB in memory. A body has no room for as many
 // contributions as would take more.
 inline constexpr std::size_t max_listed = 8u << 20;
@@ -74,6 +76,7 @@ struct ChainRules {
   std::vector<SizeNeeds> sizes;
   std::uint64_t most_tokens = 1;  // that one member can train in a round
   std::uint32_t admission_contributions = 8;
+  std::size_t most_candidates = max_candidates;  // of a round (core/rounds/contributor_lot.h)
   std::uint32_t epoch_rounds = 64;
   std::uint64_t epoch_least_ms = 24ull * 3600 * 1000;
   Duration block_time = std::chrono::seconds(60);

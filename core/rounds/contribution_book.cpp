@@ -46,6 +46,7 @@ void ContributionBook::open(const chain::ChainTip& tip) {
   opening_height_ = tip.registry->opening_height();
   round_ = tip.registry->round() + 1;
   rows_ = rules_->rows_of(round_);
+  lot_ = ContributorLot(*tip.registry, rules_->most_candidates);
   entries_.clear();
   wrong_.clear();
   incomplete_.clear();
@@ -71,6 +72,7 @@ Taken ContributionBook::take(const HeldContributionPtr& held, const chain::Chain
   if (contribution.opening != opening_) return {chain::Verdict::OtherHistory};
   const chain::MemberRecord* member = tip.registry->find(held->id());
   if (member == nullptr || member->registered_height > opening_height_) return {chain::Verdict::NotMember};
+  if (!lot_.takes(member->number)) return {chain::Verdict::Limit};
   const auto known = entries_.find(member->number);
   const bool is_known = known != entries_.end();
   if (is_known && is_same(known->second.held->get(), contribution)) {

@@ -16,6 +16,7 @@
 #include "core/chain/history.h"
 #include "core/chain/verdict.h"
 #include "core/outer/codec.h"
+#include "core/rounds/contributor_lot.h"
 #include "core/rounds/held_items.h"
 
 namespace neuroshard::rounds {
@@ -54,6 +55,7 @@ class ContributionBook {
     std::optional<std::size_t> place_of(std::uint32_t row) const;  // nothing: not of this contribution
   };
   const chain::RowSet& held_rows() const { return held_; }
+  const ContributorLot& lot() const { return lot_; }
   // The payload of a row that this node holds is neither here nor known to be unreadable, and can exist.
   bool wants(const Entry& entry, std::size_t place) const {
     const chain::RowWork& work = entry.rows()[place];
@@ -62,7 +64,8 @@ class ContributionBook {
   }
   // All its payloads of rows that this node holds are here, but for those that nobody can decode.
   bool is_complete(const Entry& entry) const;
-  // With the payloads that came with it. tip: the present one; the opening block may be older.
+  // With the payloads that came with it. tip: the present one; the opening block may be older. Limit: the round's lot
+  // leaves its member out.
   Taken take(const HeldContributionPtr& held, const chain::ChainTip& tip);
   // The certified one takes the place of another contribution of its member, if it is the one that the close
   // names. A leader alone can bring it into a block, so its payloads may have impossible sizes: those are not wanted.
@@ -109,6 +112,7 @@ class ContributionBook {
   Hash256 opening_{};
   std::uint64_t opening_height_ = 0, round_ = 0;
   std::vector<std::uint32_t> rows_;  // of the round
+  ContributorLot lot_;
   std::unordered_map<std::uint32_t, Entry> entries_;
   std::map<std::uint32_t, HeldContributionPtr> wrong_;  // signed, with a reveal that costly hashing refuted
   std::set<std::uint32_t> incomplete_;

@@ -22,13 +22,14 @@ std::vector<net::NodeId> anchor_sources(const chain::Committee& committee, const
   return voters;
 }
 
-std::size_t expected_members(const chain::Registry& registry) {
+std::size_t expected_members(const chain::Registry& registry, const ContributorLot& lot) {
   return static_cast<std::size_t>(std::count_if(
       registry.members().begin(), registry.members().end(), [&](const chain::MemberRecord& member) {
         const bool contributes = member.contributions > 0 && member.last_round + 2 >= registry.round();
         const bool is_new =
             member.contributions == 0 && registry.height() <= member.registered_height + new_for_blocks;
-        return member.presence == chain::Presence::Active && (contributes || is_new);
+        return member.presence == chain::Presence::Active && (contributes || is_new) &&
+               lot.takes(member.number);
       }));
 }
 

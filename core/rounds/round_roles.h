@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/chain/committee.h"
+#include "core/rounds/contributor_lot.h"
 
 namespace neuroshard::rounds {
 
@@ -21,9 +22,9 @@ std::vector<net::NodeId> anchor_sources(const chain::Committee& committee, const
                                         std::uint32_t row);
 
 // Active members that contributed to one of the last two rounds, or are new: a member that has never contributed is
-// expected for `new_for_blocks` blocks.
+// expected for `new_for_blocks` blocks. Without those that the lot leaves out.
 inline constexpr std::uint64_t new_for_blocks = 16;
-std::size_t expected_members(const chain::Registry& registry);
+std::size_t expected_members(const chain::Registry& registry, const ContributorLot& lot = {});
 
 // Contributors that a round takes at most (core/chain/rights.h): active nodes that vote, those of trusted wallets, and
 // of all others a quarter of the voters' number. Anybody can register nodes, so their number alone takes no room.

@@ -33,6 +33,10 @@ bool is_resized(const chain::ChainTip& tip, const TrainingOptions& options) {
   return tip.registry->size().size != options.size;
 }
 
+bool is_left_out(const ContributorLot& lot, const chain::MemberRecord* member) {
+  return member != nullptr && !lot.takes(member->number);
+}
+
 Accusations::RowOf row_of(const RowStates& states) {
   return [&states](std::uint32_t row, std::uint64_t round) { return states.proof_row(row, round); };
 }
@@ -286,7 +290,7 @@ void TrainingRounds::open_round(bool carried_before) {
   own_.open(tip_->opening, book_.round(), tip_->registry->closed() ? Hash256{} : tip_->registry->beacon());
   clock_.open(services_.clock.monotonic_now(), carried_before, tip_->times.durations);
   if (tip_->registry->size().changing) clock_.closed(services_.clock.monotonic_now());
-  expected_ = expected_members(*tip_->registry);
+  expected_ = expected_members(*tip_->registry, book_.lot());
   most_contributors_ = std::max<std::size_t>(most_contributors(*tip_->registry), 1);
   computed_.clear();
   quorum_at_.reset();
@@ -337,7 +341,7 @@ void TrainingRounds::contribute(const RoundCounts& seen) {
   if (!own_.has_trained() && !(own_.has_enough_to_contribute() && waited_for)) return;
   const chain::MemberRecord* member = tip_->registry->find(self_);
   if (member == nullptr || member->registered_height > tip_->registry->opening_height()) return;
-  if (now < next_try_) return;
+  if (now < next_try_ || is_left_out(book_.lot(), member)) return;
   const auto reveal = port_->beacon_reveal(book_.round());
   if (!reveal.ok()) return;
   next_try_ = now + retry_pause;
@@ -411,6 +415,12 @@ TrainingView TrainingRounds::view() const {
   TrainingView view = seen_;
   view.round = book_.round();
   if (view.trouble.empty()) view.trouble = own_.trouble();
+  if (view.trouble.empty() && tip_ && is_left_out(book_.lot(), tip_->registry->find(self_)))
+    view.trouble = fmt::format(
+        "so many nodes without a vote registered that this round draws {} of them, and this node is not "
+        "among "
+        "them",
+        options_.chain.most_candidates);
   view.no_room = admission_.why_not();
   view.holds = tip_ && states_.holds_all(*tip_->registry);
   view.fetches = states_.fetches();

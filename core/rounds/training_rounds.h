@@ -79,7 +79,7 @@ struct TrainingView {
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // pieces of payloads and anchors
   bool other_identity =
       false;             // peers hold the anchors with another tokenizer or model version in their names
-  std::string trouble;   // why this node can't keep payloads or make a step now; empty: it can
+  std::string trouble;   // why this node can't keep payloads, make a step or contribute now; empty: it can
   std::string no_room;   // why this node takes no part in the round; empty: it does
   RowChecksSeen checks;  // of rows that this node does not hold
   Duration waiting{};    // between own contribution and next anchor, in all

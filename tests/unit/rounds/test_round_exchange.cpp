@@ -1,6 +1,7 @@
 // A node asks for contributions and gives pieces of them: strangers and silent contributors cost it little.
 #include <QtTest>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -189,6 +190,27 @@ class TestRoundExchange : public QObject {
     QCOMPARE(second.size(), most + 2);
     for (const std::size_t node : bench.candidates)
       QVERIFY(!first.contains(bench.id(node)) || !second.contains(bench.id(node)));
+  }
+
+  // Keys are free, and a block has no room for the contributions of all.
+  void a_node_takes_the_contributions_of_so_many_candidates() {
+    CandidatesBench bench;
+    chain::ChainRules rules = bench.chain.rules();
+    rules.most_candidates = 6;
+    ContributionBook book{rules, {{0, 0, 8192}}, {}, bench.checks, bench.pool};
+    book.open(bench.tip());
+    std::map<chain::Verdict, int> verdicts;
+    for (const std::size_t node : bench.candidates)
+      ++verdicts[book.take(std::make_shared<const HeldContribution>(bench.chain.contribution(node, 500)),
+                           bench.tip())
+                     .verdict];
+    QCOMPARE(verdicts[chain::Verdict::Taken], 6);
+    QCOMPARE(verdicts[chain::Verdict::Limit], 14);
+    for (const std::size_t node : bench.voters)
+      QCOMPARE(book.take(std::make_shared<const HeldContribution>(bench.chain.contribution(node, 500)),
+                         bench.tip())
+                   .verdict,
+               chain::Verdict::Taken);
   }
 
   // They cost a hash of the whole payload.

@@ -42,6 +42,8 @@ class TestRoundRoles : public QObject {
   void free_registrations_need_no_room();
   void a_round_takes_a_quarter_of_candidates_and_all_trusted_ones();
   void a_candidate_that_a_closed_round_takes_is_none_in_it();
+  void a_round_takes_so_many_candidates_by_lot();
+  void voters_and_trusted_wallets_need_no_lot();
 };
 
 void TestRoundRoles::outside_a_large_committee_nobody_computes() {
@@ -160,6 +162,61 @@ void TestRoundRoles::a_candidate_that_a_closed_round_takes_is_none_in_it() {
   body.close = chain.close(works);
   QVERIFY(chain.append(body).ok());
   QVERIFY(!is_limited(nodes[0]) && is_limited(first) != is_limited(second));  // of four voters' quarter
+}
+
+void TestRoundRoles::a_round_takes_so_many_candidates_by_lot() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(4);
+  QVERIFY(chain.begin(nodes).ok());
+  const auto strangers = chain.add_nodes(20);
+  for (const std::size_t node : strangers) QVERIFY(chain.join(node));
+  QVERIFY(chain.round_of(nodes));
+  const auto drawn = [&](const ContributorLot& lot) {
+    std::set<std::size_t> taken;
+    for (const std::size_t node : strangers)
+      if (lot.takes(chain.number(node))) taken.insert(node);
+    return taken;
+  };
+  const ContributorLot first(chain.registry(), 8);
+  QCOMPARE(drawn(first).size(), std::size_t{8});
+  QCOMPARE(first.left_out(), std::size_t{12});
+  QCOMPARE(ContributorLot(chain.registry(), 20).left_out(), std::size_t{0});
+  const std::size_t all = expected_members(chain.registry()),
+                    some = expected_members(chain.registry(), first);
+  QVERIFY(some < all &&
+          some + first.left_out() >= all);  // some of those that are left out are not new any more
+  // Who joins in the middle of a round changes nothing in it.
+  QVERIFY(chain.join(chain.add_node()));
+  QCOMPARE(drawn(ContributorLot(chain.registry(), 8)), drawn(first));
+  // Other rounds draw others: after 20 rounds nearly everybody was drawn.
+  std::set<std::size_t> ever;
+  for (int round = 0; round < 20; ++round) {
+    QVERIFY(chain.round_of(nodes));
+    ever.merge(drawn(ContributorLot(chain.registry(), 8)));
+  }
+  QVERIFY2(ever.size() >= 18, QByteArray::number(static_cast<int>(ever.size())).constData());
+  // The close names who is in.
+  std::vector<Work> works;
+  for (const std::size_t node : nodes) works.push_back({node});
+  chain::BlockBody body;
+  body.close = chain.close(works);
+  QVERIFY(chain.append(body).ok());
+  QCOMPARE(ContributorLot(chain.registry(), 8).left_out(), std::size_t{0});
+}
+
+void TestRoundRoles::voters_and_trusted_wallets_need_no_lot() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(8);
+  QVERIFY(chain.begin(nodes).ok());
+  const std::size_t vouched = chain.add_node();
+  QVERIFY(chain.say(vouched, chain.registration(vouched, nodes[0], 1)));
+  const auto strangers = chain.add_nodes(5);
+  for (const std::size_t node : strangers) QVERIFY(chain.join(node));
+  QVERIFY(chain.round_of(nodes));
+  const ContributorLot none(chain.registry(), 0);
+  for (const std::size_t node : nodes) QVERIFY(none.takes(chain.number(node)));
+  QVERIFY(none.takes(chain.number(vouched)));
+  for (const std::size_t node : strangers) QVERIFY(!none.takes(chain.number(node)));
 }
 
 NS_TEST(TestRoundRoles)
