@@ -33,10 +33,10 @@ struct ConnectionLimits {
   double known_factor = 16;                // a known peer has so many times as much
   double spared = 64u << 10;  // while a group has too much, its connections with less than this stay
   // The same of connections from addresses where nobody is known: their bytes wait in place of ending them.
-  double shaped_burst = 64u << 10, shaped_spared = 8u << 10;
+  double shaped_per_second = 16u << 10, shaped_burst = 64u << 10, shaped_spared = 8u << 10;
   Duration held = std::chrono::seconds(10);  // then a connection whose bytes wait ends
   // TLS handshakes with a group of public addresses where nobody is known; a burst of 0: no limit.
-  double greetings_per_second = 4, greetings_burst = 64;
+  double greetings_per_second = 2, greetings_burst = 64;
   double given_up_per_second = 10;  // calls that are not answered, of one connection
   double given_up_burst = 512;
   Duration first_call = std::chrono::seconds(20);  // age without an answered call

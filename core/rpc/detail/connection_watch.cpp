@@ -18,19 +18,23 @@ constexpr std::uint64_t message_frames = 64;          // of a message of a strea
 // Calls are shorter than what they earn; so much of the rest is kept.
 constexpr std::uint64_t most_in_advance = 64u << 10;
 // Bytes of strangers pass in small pieces with pauses between them, so that their calls are charged before more passes.
-constexpr double stranger_piece = 4u << 10, known_piece = 64u << 10;
+// A piece can begin 17 calls, for which gRPC takes 25 KiB each.
+constexpr double stranger_piece = 1u << 10, known_piece = 64u << 10;
 constexpr double least_piece = 1u << 10;  // no fewer, so that a trickle costs no time
 constexpr Duration between_pieces = std::chrono::milliseconds(10);
 constexpr std::size_t greeting_buckets = 2048;
-constexpr Duration while_held = std::chrono::milliseconds(50);
+// Longer for those that are held for long: a flood of many connections would wake the shaper all the time.
+constexpr Duration while_held = std::chrono::milliseconds(50),
+                   longest_while_held = std::chrono::milliseconds(500);
 // Heartbeats and votes are some kilobytes a second.
 constexpr std::uint64_t idle_bytes = 64u << 10;
 
 }  // namespace
 
-void ConnectionWatch::Level::add(double more, double per_second, MonotonicTime now) {
-  bytes = std::max(0.0, bytes - per_second * std::max(0.0, to_seconds(now - at))) + more;
+void ConnectionWatch::Level::add(double more, double rate, MonotonicTime now) {
+  bytes = std::max(0.0, bytes - rate * std::max(0.0, to_seconds(now - at))) + more;
   bytes = std::max(0.0, bytes);
+  per_second = rate;
   at = now;
 }
 
@@ -99,7 +103,7 @@ platform::TrafficShaper::Grant ConnectionWatch::allow(const platform::Endpoint& 
   const double bytes = std::min(room(connection, remote.ip), stranger ? stranger_piece : known_piece);
   if (bytes < least_piece) {
     if (!connection.held_since) connection.held_since = now;
-    return {0, while_held};
+    return {0, std::clamp(Duration(now - *connection.held_since), while_held, longest_while_held)};
   }
   connection.held_since.reset();
   account(connection, remote.ip, passed + static_cast<std::uint64_t>(bytes), now);
@@ -126,7 +130,8 @@ void ConnectionWatch::account(Connection& connection, const platform::IpAddress&
   const double more = unearned - connection.unearned;
   connection.unearned = unearned;
   if (connection.rank == net::PeerRank::Stranger)
-    groups_[net::limit_group(from)].add(more, limits_.unearned_per_second, now);
+    groups_[net::limit_group(from)].add(
+        more, connection.passed ? limits_.shaped_per_second : limits_.unearned_per_second, now);
   else
     connection.own.add(more, limits_.unearned_per_second * limits_.known_factor, now);
 }
@@ -195,7 +200,7 @@ void ConnectionWatch::ended(const platform::OpenConnection& connection, Monotoni
 }
 
 void ConnectionWatch::forget_levels(MonotonicTime now) {
-  for (auto& [group, level] : groups_) level.add(0, limits_.unearned_per_second, now);
+  for (auto& [group, level] : groups_) level.add(0, level.per_second, now);
   std::erase_if(groups_, [](const auto& group) { return group.second.bytes == 0; });
 }
 

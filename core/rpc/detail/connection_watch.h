@@ -60,8 +60,9 @@ class ConnectionWatch {
   // Bytes above a rate: what has come, less what the rate allows since.
   struct Level {
     double bytes = 0;
+    double per_second = 0;  // as of the last add()
     MonotonicTime at{};
-    void add(double more, double per_second, MonotonicTime now);
+    void add(double more, double rate, MonotonicTime now);
   };
   struct Connection {
     std::uint64_t earned = 0, charged = 0;  // charged: for calls that began
