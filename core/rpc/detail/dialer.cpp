@@ -42,6 +42,9 @@ std::shared_ptr<grpc::Channel> make_channel(const std::shared_ptr<Shared>& share
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  // By default gRPC stops after two pings without data, and a stream that only waits would never learn that the peer
+  // is gone.
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
   return grpc::CreateCustomChannel(target_of(to.endpoint), grpc::experimental::TlsCredentials(tls),
                                    arguments);
 }
