@@ -260,6 +260,7 @@ Expected<void> DataDirectory::store_settings(SettingsFile file) {
   NS_RETURN_IF_ERROR(
       storage::write_file_atomic(services_.files, settings_path(), as_bytes(format_settings(file))));
   settings_file_ = std::move(file);
+  const std::lock_guard lock(settings_mutex_);
   settings_ = std::move(settings);
   return {};
 }

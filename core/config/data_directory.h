@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -73,7 +74,11 @@ class DataDirectory {
   // With the size that the model had at the open (model_size.h).
   const NetworkProfile& profile() const { return profile_; }
   const Hash256& network_id() const { return network_id_; }
-  const Settings& settings() const { return settings_; }
+  // A copy: another thread may change them meanwhile (set_setting).  Threads: any.
+  Settings settings() const {
+    const std::lock_guard lock(settings_mutex_);
+    return settings_;
+  }
   const crypto::KeyPair& node_key() const { return *node_key_; }
   const std::string& instance_id() const { return instance_id_; }  // random UUID of this directory
   const std::string& wallet_id() const { return wallet_id_; }  // for display; empty when there is no wallet
@@ -120,6 +125,7 @@ class DataDirectory {
   SettingsFile settings_file_;
   std::vector<std::pair<Setting, std::string>> setting_flags_;
   std::optional<std::string> (*environment_)(const std::string&) = nullptr;
+  mutable std::mutex settings_mutex_;
   Settings settings_;
   std::optional<crypto::KeyPair> node_key_;
   std::string instance_id_;

@@ -48,7 +48,7 @@ class ModelSetup {
                                        const compute::StageRange& range) const;
   bool next_size_fits() const;
   const config::ConsensusPart& consensus() const { return parts_.directory.profile().consensus; }
-  const config::Settings& settings() const { return parts_.directory.settings(); }
+  config::Settings settings() const { return parts_.directory.settings(); }
   void report(PrepareProgress::Phase phase, std::uint64_t done, std::uint64_t total) const;
 
   SessionParts& parts_;
