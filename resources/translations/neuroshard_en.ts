@@ -143,6 +143,16 @@
     </message>
 </context>
 <context>
+    <name>neuroshard::ui::LogModel</name>
+    <message numerus="yes">
+        <source>The core did not keep %1 line(s).</source>
+        <translation>
+            <numerusform>The core did not keep %1 line.</numerusform>
+            <numerusform>The core did not keep %1 lines.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>neuroshard::ui::LogsPage</name>
     <message numerus="yes">
         <source>copying %1 line(s) …</source>
@@ -214,6 +224,13 @@
         <translation>
             <numerusform>of %n wallet</numerusform>
             <numerusform>of %n wallets</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>tokens, %1 step(s)</source>
+        <translation>
+            <numerusform>tokens, %1 step</numerusform>
+            <numerusform>tokens, %1 steps</numerusform>
         </translation>
     </message>
 </context>

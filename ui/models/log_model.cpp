@@ -35,7 +35,8 @@ void LogModel::append(const std::vector<node::LogEntry>& entries, quint64 droppe
     LogLine gap;
     gap.level = LogLevel::Warning;
     gap.at = entries.empty() ? WallTime{} : entries.front().at;
-    gap.message = tr("%1 lines are missing: the core did not keep them.").arg(Format::integer(dropped));
+    gap.message =
+        tr("The core did not keep %1 line(s).", nullptr, dropped == 1 ? 1 : 2).arg(Format::integer(dropped));
     lines_.push_back(std::move(gap));
   }
   for (const node::LogEntry& entry : entries) {

@@ -265,8 +265,11 @@ void RoundsCards::show_snapshot(const node::Snapshot& snapshot, bool may_steer) 
   nodes_training_->set(
       global.reports > 0 ? Format::integer(global.training_nodes) : Format::dash(),
       global.reports > 0 ? tr("of %n wallet(s)", nullptr, static_cast<int>(global.wallets)) : QString());
-  tokens_->set(global.tokens > 0 ? Format::si(static_cast<double>(global.tokens)) : Format::dash(),
-               global.steps > 0 ? tr("tokens, %1 steps").arg(Format::integer(global.steps)) : tr("tokens"));
+  tokens_->set(
+      global.tokens > 0 ? Format::si(static_cast<double>(global.tokens)) : Format::dash(),
+      global.steps > 0
+          ? tr("tokens, %1 step(s)", nullptr, global.steps == 1 ? 1 : 2).arg(Format::integer(global.steps))
+          : tr("tokens"));
   show_line(verified_,
             global.verified_reason.empty()
                 ? QString()

@@ -93,6 +93,7 @@ NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name,
   // A port is a name, not an amount: 8000.
   number_->setGroupSeparatorShown(!QString::fromStdString(entry.name).endsWith(QStringLiteral("_port")));
   number_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+  number_->setKeyboardTracking(false);  // half a number is no value
   // The words in place of 0 are read whole, in every language.
   if (!zero_.isEmpty())
     number_->setMinimumWidth(

@@ -45,8 +45,8 @@ class ChoiceEditor final : public SettingEditor {
   QComboBox* box_;
 };
 
-// Integer, bytes, seconds. Applies when the value stands still for a moment, or with Enter. Another unit keeps
-// the amount and applies nothing. The field is blank where the amount is no whole number of that unit.
+// Integer, bytes, seconds. A typed number applies with Enter or when the field is left, one of the arrows when it
+// stands still for a moment. Another unit keeps the amount and applies nothing. The field is blank where the amount is no whole number of that unit.
 class NumberEditor final : public SettingEditor {
   Q_OBJECT
  public:

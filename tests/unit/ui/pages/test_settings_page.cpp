@@ -46,6 +46,7 @@ class TestSettingsPage : public QObject {
   void every_setting_has_a_field_of_its_type();
   void a_switch_applies_at_once();
   void a_number_keeps_its_unit();
+  void half_a_number_is_not_applied();
   void another_unit_keeps_the_amount();
   void a_unit_that_the_amount_does_not_fit_waits_for_a_number();
   void a_choice_applies_at_once();
@@ -142,6 +143,21 @@ void TestSettingsPage::a_number_keeps_its_unit() {
   QTest::keyClicks(number, QStringLiteral("6"));
   QTest::keyClick(number, Qt::Key_Return);
   QTRY_VERIFY(fixture_->commanded("set memory_limit 6GiB"));
+}
+
+// 1 GiB of memory on the way to 16 GiB would stop the training.
+void TestSettingsPage::half_a_number_is_not_applied() {
+  start();
+  auto* number = field<QSpinBox>("memory_limit");
+  number->setFocus();
+  number->selectAll();
+  QTest::keyClicks(number, QStringLiteral("1"));
+  QTest::qWait(1000);  // longer than the field waits for the arrows
+  QVERIFY(fixture_->node->commands().empty());
+  QTest::keyClicks(number, QStringLiteral("6"));
+  field<QSpinBox>("cpu_threads")->setFocus();  // leaving the field applies, as Enter does
+  QTRY_VERIFY(fixture_->commanded("set memory_limit 16GiB"));
+  QCOMPARE(fixture_->node->commands().size(), std::size_t{1});
 }
 
 // A limit that is less for a moment deletes checkpoints.
