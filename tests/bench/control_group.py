@@ -15,6 +15,8 @@ class Group:
         self.paths = [os.path.join("/sys/fs/cgroup", *folder, name) for folder in
                       ([[]] if self.version == 2 else [["cpu"]] * (share is not None) + [["memory"]] * (memory is not None))]
         for path in self.paths:
+            if os.path.isdir(path):
+                os.rmdir(path)  # of a run that was killed; in a process namespace, numbers repeat
             os.mkdir(path)
         if share is not None:
             self.limit_processor(int(share * period_us), period_us)
