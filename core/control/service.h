@@ -35,13 +35,12 @@ inline constexpr Version version{1, 17};
 
 // Bounds of the server; every one is per core.
 struct ServerLimits {
-  std::size_t watchers = 16;     // programs that follow at the same time
-  std::size_t calls = 16;        // commands and questions under way at the same time
-  std::size_t connections = 64;  // open at the same time, the silent ones included
-  std::size_t remote_group =
-      16;                    // of them by the remote port, from one address group (platform::prefix_group)
-  std::size_t events = 512;  // that wait for one slow watcher, steps not counted; then it is dropped
-  std::size_t steps = 64;    // step and progress events that wait for it; the oldest go
+  std::size_t watchers = 16;      // programs that follow at the same time
+  std::size_t calls = 16;         // commands and questions under way at the same time
+  std::size_t connections = 64;   // open at the same time, the silent ones included
+  std::size_t remote_group = 16;  // of them, of the remote port and from one platform::prefix_group
+  std::size_t events = 512;       // that wait for one slow watcher, steps not counted; then it is dropped
+  std::size_t steps = 64;         // step and progress events that wait for it; the oldest go
   Duration period = std::chrono::milliseconds(100);  // between two snapshots to one watcher
 };
 
