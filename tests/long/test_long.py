@@ -203,6 +203,19 @@ class LongChecks(unittest.TestCase):
             targets_attacks.judge_fuzz(run, {**figures, **change}, 3600)
             self.assertEqual([c["verdict"] for c in run.claims], [verdict], change)
 
+    def test_networks_with_changed_messages_are_judged_as_one(self):
+        def network(seed, **more):
+            return {"fuzzer": {"calls": 9, "kinds": {"Ping": [seed]}, "identities": 2, "honest_failed": 0, "honest_calls": 3, "seed": seed}, "torn": [],
+                    "findings": [], "nodes": {"ended": [], "rounds": {"node0": 4 + seed}, "seconds": 1800.0}, "banned_honest": {"node0": []}, **more}
+        for changes, verdict in (([{}, {}], "met"), ([{}, {"findings": ["node0: runtime error"]}], "missed"), ([{"banned_honest": {"node0": ["x"]}}, {}], "missed"),
+                                 ([{}, {"fuzzer": {"honest_failed": None, "said": []}}], "missed"), ([{}], "measured")):
+            run = self.new_run()
+            whole = targets_attacks.whole_of_fuzz([network(seed, **change) for seed, change in enumerate(changes, 1)])
+            targets_attacks.judge_fuzz(run, whole, 3600)
+            self.assertEqual([c["verdict"] for c in run.claims], [verdict], changes)
+        both = targets_attacks.whole_of_fuzz([network(1), network(2)])
+        self.assertEqual((both["fuzzer"]["calls"], both["fuzzer"]["seed"], both["nodes"]["rounds"]), (18, "1, 2", {"node0": 5}))
+
     def test_failures_of_nodes_with_parts_are_judged_by_the_middle(self):
         def pair(ratio, **more):
             side = {"seconds": 600.0, "rounds": 20}
