@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/dht/messages.h"
@@ -218,9 +219,9 @@ void Bootstrap::dial(Source& source) {
 }
 
 void Bootstrap::failed(Source& source, const Error& error) {
-  if (source.channel) reach_.gone(*source.channel);
-  source.channel.reset();
+  const auto channel = std::exchange(source.channel, nullptr);
   source.busy = false;
+  if (channel) reach_.gone(*channel);  // which can introduce this node anew to those that are still connected
   const std::string where = source.where();
   if (source.found && give_up(source, error)) return;
   if (source.cached) next_cached(source);
