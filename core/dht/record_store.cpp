@@ -73,19 +73,23 @@ bool RecordStore::drop_one(const net::NodeId& at, std::size_t bytes, std::uint64
   return false;
 }
 
-Expected<void> RecordStore::check_room(const net::NodeId& at, const Record& record,
-                                       std::uint64_t group) const {
+Expected<void> RecordStore::make_place(const net::NodeId& at, const Record& record, std::uint64_t group) {
   const auto count = per_publisher_.find(record.publisher);
   if (count != per_publisher_.end() && count->second >= limits_.per_publisher)
     return make_error(ErrorCode::Exhausted, "this publisher stores too many records here");
   const auto key = keys_.find(at);
   if (key == keys_.end()) return {};
-  if (key->second.size() >= limits_.publishers_per_key)
-    return make_error(ErrorCode::Exhausted, "this key has reached the limit of publishers");
-  const auto near = std::count_if(key->second.begin(), key->second.end(),
-                                  [&](const Held& held) { return held.group == group; });
-  if (static_cast<std::size_t>(near) >= limits_.per_group_and_key)
+  std::map<std::uint64_t, std::size_t> publishers;  // of each group
+  for (const Held& held : key->second) ++publishers[held.group];
+  if (publishers[group] >= limits_.per_group_and_key)
     return make_error(ErrorCode::Exhausted, "this key has too many publishers of this address range");
+  if (key->second.size() < limits_.publishers_per_key) return {};
+  const auto most = std::max_element(publishers.begin(), publishers.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most->second < publishers[group] + 2)
+    return make_error(ErrorCode::Exhausted, "this key has reached the limit of publishers");
+  take(key, std::find_if(key->second.begin(), key->second.end(),
+                         [&](const Held& held) { return held.group == most->first; }));
   return {};
 }
 
@@ -103,7 +107,7 @@ Expected<void> RecordStore::put(const net::NodeId& key, Record record, std::uint
     }
   }
   if (records_ >= limits_.records || bytes_ + cost(record) > limits_.bytes) drop_expired(now);
-  Expected<void> room = check_room(at, record, group);
+  Expected<void> room = make_place(at, record, group);
   if (room.ok() && !make_room(at, cost(record), group))
     room = make_error(ErrorCode::Exhausted, "this member is full of records nearer to it");
   if (room.ok())

@@ -1,6 +1,9 @@
 // The records that this member holds for others. Everything is bounded, so that a stranger costs a fixed
 // amount of memory: publishers per key, publishers per key from one address group, records per publisher,
-// records and bytes in total. When the store is full, a record replaces the farthest one of the address group
+// records and bytes in total.
+//
+// When a key has all its publishers, a further one replaces one of the address group with most of them, if its
+// own group has fewer by two. When the store is full, a record replaces the farthest one of the address group
 // that holds the most bytes, if its own group would hold less than half of that. Else it replaces a farther one
 // of a group that holds at least as much as its own.
 #pragma once
@@ -52,7 +55,7 @@ class RecordStore {
   using Keys = std::map<net::NodeId, Key>;
 
   net::NodeId place(const net::NodeId& key) const;  // key XOR self: the map is sorted by distance
-  Expected<void> check_room(const net::NodeId& at, const Record& record, std::uint64_t group) const;
+  Expected<void> make_place(const net::NodeId& at, const Record& record, std::uint64_t group);
   bool make_room(const net::NodeId& at, std::size_t bytes, std::uint64_t group);
   bool drop_one(const net::NodeId& at, std::size_t bytes, std::uint64_t group);
   void add(const net::NodeId& at, Held held);

@@ -46,6 +46,7 @@ class TestRecordStore : public QObject {
   void what_expired_is_not_given_out_and_frees_its_place();
   void a_key_keeps_so_many_publishers();
   void a_neighbourhood_gets_a_few_places_of_a_key();
+  void a_few_neighbourhoods_cannot_fill_a_key();
   void one_publisher_cannot_fill_a_member();
   void a_flood_is_bounded_and_leaves_what_is_near();
   void a_flood_of_one_neighbourhood_replaces_its_own_records();
@@ -98,6 +99,19 @@ void TestRecordStore::a_neighbourhood_gets_a_few_places_of_a_key() {
   const auto refused = put(store, record("/layers/1", 8, 1), 77);
   QVERIFY(!refused.ok() && refused.error().message.find("address range") != std::string::npos);
   QVERIFY(put(store, record("/layers/1", 9, 1), 78).ok());
+}
+
+void TestRecordStore::a_few_neighbourhoods_cannot_fill_a_key() {
+  RecordStore store({});
+  for (std::uint32_t i = 0; i < 64; ++i) QVERIFY(put(store, record("/layers/1", i, 1), i % 8).ok());
+  for (std::uint32_t i = 100; i < 140; ++i) QVERIFY(put(store, record("/layers/1", i, 1), i).ok());
+  const auto held = find(store, "/layers/1");
+  QCOMPARE(held.size(), 64u);
+  for (std::uint32_t i = 100; i < 140; ++i)
+    QVERIFY(std::any_of(held.begin(), held.end(),
+                        [&](const Record* one) { return one->publisher == publisher(i); }));
+  // Each of the eight is left with its share, and comes back in place of none but itself.
+  QCOMPARE(put(store, record("/layers/1", 200, 1), 3).error().code, ErrorCode::Exhausted);
 }
 
 void TestRecordStore::one_publisher_cannot_fill_a_member() {
