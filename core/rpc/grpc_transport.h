@@ -36,7 +36,7 @@ struct ConnectionLimits {
   double shaped_per_second = 16u << 10, shaped_burst = 64u << 10, shaped_spared = 8u << 10;
   Duration held = std::chrono::seconds(10);  // then a connection whose bytes wait ends
   // TLS handshakes with a group of public addresses where nobody is known; a burst of 0: no limit.
-  double greetings_per_second = 2, greetings_burst = 64;
+  double greetings_per_second = 1, greetings_burst = 64;
   double given_up_per_second = 10;  // calls that are not answered, of one connection
   double given_up_burst = 512;
   Duration first_call = std::chrono::seconds(20);  // age without an answered call

@@ -24,8 +24,7 @@ constexpr double least_piece = 1u << 10;  // no fewer, so that a trickle costs n
 constexpr Duration between_pieces = std::chrono::milliseconds(10);
 constexpr std::size_t greeting_buckets = 2048;
 // Longer for those that are held for long: a flood of many connections would wake the shaper all the time.
-constexpr Duration while_held = std::chrono::milliseconds(50),
-                   longest_while_held = std::chrono::milliseconds(500);
+constexpr Duration while_held = std::chrono::milliseconds(250), longest_while_held = std::chrono::seconds(1);
 // Heartbeats and votes are some kilobytes a second.
 constexpr std::uint64_t idle_bytes = 64u << 10;
 
