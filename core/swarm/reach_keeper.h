@@ -2,8 +2,7 @@
 // the dial-backs, kept current while addresses and routers change. Only a dialled endpoint is advertised. It
 // sends nothing: its owner asks other nodes to dial back and reports the results. Observers are the nodes that
 // this one is connected to, by address group, so that several ids of one network count once. The majority of
-// them decides on the address and on whether this node is reached there, so one liar among three changes
-// nothing.
+// them decides on the address and on whether this node is reached there.
 #pragma once
 
 #include <functional>

@@ -82,15 +82,15 @@ LookupResult TestLookup::look_up(net::Method method, std::vector<Contact> first,
   return result;
 }
 
-// The liar is called first and names the only holder at an address where another node answers.
+// The first member to be called names the only holder at an address where another node answers.
 void TestLookup::a_wrong_address_does_not_hide_a_member() {
-  const Contact liar{id(8), at(8)}, honest{id(16), at(16)}, holder{id(1), at(1)};
+  const Contact false_member{id(8), at(8)}, honest{id(16), at(16)}, holder{id(1), at(1)};
   Found lie, truth, value;
   lie.contacts = {{holder.id, at(99)}};
   truth.contacts = {holder};
   value.records = {record(5)};
-  const auto result = look_up(net::Method::DhtFindValue, {liar, honest},
-                              {{liar.id, {liar.endpoint, lie}},
+  const auto result = look_up(net::Method::DhtFindValue, {false_member, honest},
+                              {{false_member.id, {false_member.endpoint, lie}},
                                {honest.id, {honest.endpoint, truth}},
                                {holder.id, {holder.endpoint, value}}});
   QCOMPARE(result.records.size(), 1u);
@@ -99,12 +99,12 @@ void TestLookup::a_wrong_address_does_not_hide_a_member() {
 }
 
 void TestLookup::a_member_that_answered_is_known_by_its_own_address() {
-  const Contact liar{id(8), at(8)}, honest{id(16), at(16)}, member{id(3), at(3)};
+  const Contact false_member{id(8), at(8)}, honest{id(16), at(16)}, member{id(3), at(3)};
   Found lie, truth;
   lie.contacts = {{member.id, at(98)}, {member.id, at(99)}};
   truth.contacts = {member};
-  const auto result = look_up(net::Method::DhtFindNode, {honest, liar},
-                              {{liar.id, {liar.endpoint, lie}},
+  const auto result = look_up(net::Method::DhtFindNode, {honest, false_member},
+                              {{false_member.id, {false_member.endpoint, lie}},
                                {honest.id, {honest.endpoint, truth}},
                                {member.id, {member.endpoint, {}}}});
   std::size_t known = 0;

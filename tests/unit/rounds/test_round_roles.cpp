@@ -185,7 +185,7 @@ void TestRoundRoles::a_round_takes_so_many_candidates_by_lot() {
                     some = expected_members(chain.registry(), first);
   QVERIFY(some < all &&
           some + first.left_out() >= all);  // some of those that are left out are not new any more
-  // Who joins in the middle of a round changes nothing in it.
+  // A node that joins in the middle of a round changes nothing in it.
   QVERIFY(chain.join(chain.add_node()));
   QCOMPARE(drawn(ContributorLot(chain.registry(), 8)), drawn(first));
   // Other rounds draw others: after 20 rounds nearly everybody was drawn.
