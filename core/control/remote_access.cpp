@@ -116,9 +116,8 @@ Expected<RemoteAccess> parse_remote_access(const std::string& text) {
   }
   if (access.client_certificate.empty() || access.client_key.empty())
     return corrupt(
-        "the key of the invited programs is missing, as an older version of this program wrote it; delete "
-        "the "
-        "file, and make new invitations");
+        "an older version wrote it, so the key of the invited programs is missing; delete the file, and make "
+        "new invitations");
   for (const nlohmann::json& entry : *invitations) {
     NS_ASSIGN_OR_RETURN(Invitation invitation, parse_invitation(entry));
     access.invitations.push_back(std::move(invitation));

@@ -417,9 +417,7 @@ TrainingView TrainingRounds::view() const {
   if (view.trouble.empty()) view.trouble = own_.trouble();
   if (view.trouble.empty() && tip_ && is_left_out(book_.lot(), tip_->registry->find(self_)))
     view.trouble = fmt::format(
-        "so many nodes without a vote registered that this round draws {} of them, and this node is not "
-        "among "
-        "them",
+        "so many nodes without a vote registered that the round draws {} of them, and not this one",
         options_.chain.most_candidates);
   view.no_room = admission_.why_not();
   view.holds = tip_ && states_.holds_all(*tip_->registry);

@@ -115,7 +115,11 @@ void Reachability::seen(const net::PeerChannel& by, const platform::Endpoint& at
 }
 
 void Reachability::gone(const net::PeerChannel& observer) {
-  keeper_.gone(observer_of(observer));
+  const auto all = events_.first_connections();
+  const bool others = std::any_of(all.begin(), all.end(), [&](const FirstConnection& peer) {
+    return observer_of(*peer.channel) == observer_of(observer);
+  });
+  if (!others) keeper_.gone(observer_of(observer));
 }
 
 bool Reachability::due(const net::PeerChannel& observer) const {

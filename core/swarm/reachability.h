@@ -59,7 +59,7 @@ class Reachability {
 
   // The node at the other end of this connection sees this one at this address.
   void seen(const net::PeerChannel& by, const platform::Endpoint& at);
-  // The connection has ended.
+  // The connection has ended. What its address group sees counts on while another first connection is of it.
   void gone(const net::PeerChannel& observer);
   // The router's report, from the thread that asks it.
   void router_says(nat::RouterNews news) { keeper_.router_says(std::move(news)); }
