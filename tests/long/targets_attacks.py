@@ -69,7 +69,8 @@ def judge_fuzz(run, figures, seconds):
         "work without packets; 78 minutes in all, goes on where it was ended (STRANGERS_SECONDS, STRANGERS_NETWORKS; root)")
 def strangers(run):
     run.require(os.geteuid() == 0, "a control group and network namespaces for the attackers take root")
-    builds.release(run)
+    builds.packages("build", "test")
+    builds.build(run, "ci", "-DNS_BUILD_TESTS=ON", targets=PROGRAMS)
     seconds, networks = int(os.environ.get("STRANGERS_SECONDS", "3600")), int(os.environ.get("STRANGERS_NETWORKS", "4"))
     each, folder, sides = seconds // networks, run.folder / "nodes", {"control": [], "attacked": []}
     # The control in the middle: a machine that grows slower or faster with time changes the mean of the others as much as the control.
