@@ -38,6 +38,9 @@ class RoundModel {
   // All weights in slot order are [P] fp32; these calls copy those from `first` on, as many as the span has.
   virtual Expected<void> read_weights(std::uint64_t first, Span<float> target) = 0;
   virtual Expected<void> write_weights(std::uint64_t first, Span<const float> source) = 0;
+  // After the last of some write_weights, also of one that failed, and before a step: makes anew what the model keeps beside
+  // the weights, such as their copies in bf16.
+  virtual void weights_written() {}
   // True while the moments are zero: no step has been trained with them.
   virtual bool fresh_moments() const = 0;
   // The next step's place in the learning rate's schedule, 1-based, and the factor on its rate.

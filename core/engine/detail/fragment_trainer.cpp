@@ -231,6 +231,13 @@ Expected<rounds::TrainedWork> RoundTrainer::FragmentTrainer::put_new(const Start
 
 Expected<void> RoundTrainer::FragmentTrainer::write_weights(const outer::ValueSource& anchor,
                                                             const std::optional<outer::ValueSource>& base) {
+  Expected<void> written = write_slices(anchor, base);
+  all_.model_->weights_written();
+  return written;
+}
+
+Expected<void> RoundTrainer::FragmentTrainer::write_slices(const outer::ValueSource& anchor,
+                                                           const std::optional<outer::ValueSource>& base) {
   std::vector<float> next_room, base_room, local_room;
   for (std::uint64_t at = 0; at < anchor.count; at += next_room.size()) {
     const Span<float> next = slice_at(at, anchor.count, next_room);

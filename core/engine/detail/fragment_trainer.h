@@ -71,6 +71,8 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   // Writes anchor − (base − local), slice by slice; without a base, the anchor.
   Expected<void> write_weights(const outer::ValueSource& anchor,
                                const std::optional<outer::ValueSource>& base);
+  Expected<void> write_slices(const outer::ValueSource& anchor,
+                              const std::optional<outer::ValueSource>& base);
   // With the lock: RoundLearner::extra_steps() of a round that begins with this carry and `carried` steps.
   std::uint64_t take_lead(rounds::Carry carry, std::uint64_t carried);
   void take_recalled(std::uint64_t values);

@@ -44,7 +44,7 @@ Expected<void> SessionRoundModel::read_weights(std::uint64_t first, Span<float> 
 
 Expected<void> SessionRoundModel::write_weights(std::uint64_t first, Span<const float> source) {
   parts_.checkpoints->before_update();  // a save in progress gets its copy first
-  NS_RETURN_IF_ERROR(each_slot(
+  return each_slot(
       first, source.size(), [&](std::uint32_t slot, std::size_t at, std::size_t from, std::size_t count) {
         if (count == parts_.stage->slot(slot).count)
           return parts_.stage->copy_in(slot, compute::SlotBuffer::Parameters, source.data() + from);
@@ -58,9 +58,7 @@ Expected<void> SessionRoundModel::write_weights(std::uint64_t first, Span<const 
         if (!status.ok()) return status;
         std::copy_n(source.begin() + from, count, whole.begin() + at);
         return parts_.stage->copy_in(slot, compute::SlotBuffer::Parameters, whole.data());
-      }));
-  parts_.stage->parameters_changed();
-  return {};
+      });
 }
 
 // A limit that was lowered since the plan takes from it. Of a part, texts have as much.

@@ -31,6 +31,7 @@ class SessionRoundModel final : public RoundModel {
   std::uint64_t memory_limit() const override { return parts_.info.memory_limit; }
   Expected<void> read_weights(std::uint64_t first, Span<float> target) override;
   Expected<void> write_weights(std::uint64_t first, Span<const float> source) override;
+  void weights_written() override { parts_.stage->parameters_changed(); }
   bool fresh_moments() const override { return parts_.state.step == parts_.fresh_at; }
   void set_schedule(std::uint64_t step, double factor) override {
     schedule_step_ = step;

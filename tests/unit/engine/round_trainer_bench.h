@@ -20,6 +20,7 @@ struct CountingModel final : RoundModel {
   Hash256 tokenizer{};
   std::uint32_t own_part = 0;
   bool fresh = true, broken = false;
+  int writes = 0, written = 0;
   std::uint64_t schedule = 0;
   double factor = 0;
   std::vector<RoundPlace> noted, restored;
@@ -35,8 +36,10 @@ struct CountingModel final : RoundModel {
   Expected<void> write_weights(std::uint64_t first, Span<const float> source) override {
     if (broken) return make_error(ErrorCode::Unavailable, "the device is gone");
     std::copy(source.begin(), source.end(), weights.begin() + static_cast<std::ptrdiff_t>(first));
+    ++writes;
     return {};
   }
+  void weights_written() override { ++written; }
   bool fresh_moments() const override { return fresh; }
   void set_schedule(std::uint64_t step, double rate_factor) override {
     schedule = step;

@@ -34,6 +34,17 @@ class TestRoundTrainer : public QObject {
     QVERIFY(b.model.begun.back().first == 2 && b.model.begun.back().second == Hash256{8});
   }
 
+  // Of a large model, copies are made anew once for an anchor, not once for each slice of it.
+  void the_model_hears_when_an_anchor_is_written() {
+    TrainerBench b;
+    b.model.weights.resize(2 * RoundTrainer::slice_values + 1);
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->learner().start({1, anchor_of(b.model.weights), Carry::Nothing});
+    QVERIFY(b.turn() == RoundTrainer::Turn::Train);
+    QCOMPARE(b.model.writes, 3);
+    QCOMPARE(b.model.written, 1);
+  }
+
   void rests_until_it_has_an_anchor() {
     TrainerBench b;
     QVERIFY(b.trainer->attach(b.model).ok());

@@ -116,6 +116,7 @@ void TestTrainingModel::rounds_work_on_any_part_of_the_weights() {
     QVERIFY(std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
     for (std::size_t i = 0; i < count; ++i) whole[first + i] = part[i] = part[i] + 1;
     QVERIFY(model->write_weights(first, part).ok());
+    model->weights_written();
     std::vector<float> now(P);
     QVERIFY(model->read_weights(0, now).ok());
     QVERIFY(now == whole);
