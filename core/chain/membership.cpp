@@ -28,9 +28,14 @@ bool differs(std::uint32_t value, std::uint32_t before, std::uint64_t parts) {
   return parts * (std::max(value, before) - std::min(value, before)) > before;
 }
 
-// A tenth of the memory, or a quarter of the speed, which other programs on the computer change.
-bool is_other_offer(const Offer& offer, const MemberRecord& member) {
-  return differs(offer.memory_tiers, member.memory_tiers, 10) || differs(offer.speed, member.speed, 4);
+// A tenth of the memory, or a quarter of the speed, which other programs on the computer change. A difference that decides whether
+// the member has room for one of the sizes is never too small.
+bool is_other_offer(const Offer& offer, const MemberRecord& member, const std::vector<SizeNeeds>& sizes) {
+  const auto decides = [&](const SizeNeeds& size) {
+    return (offer.memory_tiers >= size.member_tiers) != (member.memory_tiers >= size.member_tiers);
+  };
+  return differs(offer.memory_tiers, member.memory_tiers, 10) || differs(offer.speed, member.speed, 4) ||
+         std::any_of(sizes.begin(), sizes.end(), decides);
 }
 
 }  // namespace
@@ -174,9 +179,10 @@ std::optional<OwnMembership::What> OwnMembership::change(const ChainTip& tip, co
   }
   if (needs_commitment(member, round))
     return Commit{chain_from(round + 1 + rounds_until_commitment_holds).commitment()};
+  if (!wishes_.memory_tiers) return std::nullopt;
   // A node that has started again has not measured its speed yet.
-  const Offer offer{wishes_.memory_tiers, wishes_.speed != 0 ? wishes_.speed : member.speed};
-  const bool news = offer.memory_tiers != 0 && is_other_offer(offer, member);
+  const Offer offer{*wishes_.memory_tiers, wishes_.speed != 0 ? wishes_.speed : member.speed};
+  const bool news = is_other_offer(offer, member, rules_.sizes);
   if (news && applies(tip, unsigned_at(reference_to(tip), offer))) return offer;
   return std::nullopt;
 }

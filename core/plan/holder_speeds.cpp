@@ -1,6 +1,7 @@
 #include "core/plan/holder_speeds.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -12,19 +13,25 @@ namespace {
 
 constexpr double alike = 2;  // so many times as fast, at most
 
+std::uint32_t lower_median(std::vector<std::uint32_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 }  // namespace
 
-std::vector<double> counted_speeds(const std::vector<std::uint32_t>& said) {
-  std::vector<std::uint32_t> known;
-  std::copy_if(said.begin(), said.end(), std::back_inserter(known),
-               [](std::uint32_t speed) { return speed != 0; });
-  if (known.empty()) return std::vector<double>(said.size(), 1.0);
-  const auto middle = known.begin() + static_cast<std::ptrdiff_t>((known.size() - 1) / 2);
-  std::nth_element(known.begin(), middle, known.end());
-  const double median = *middle;
+std::vector<double> counted_speeds(const std::vector<SaidSpeed>& said) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> by_wallet;
+  for (const SaidSpeed& one : said)
+    if (one.speed != 0) by_wallet[one.wallet].push_back(one.speed);
+  if (by_wallet.empty()) return std::vector<double>(said.size(), 1.0);
+  std::vector<std::uint32_t> of_wallets;
+  for (auto& [wallet, speeds] : by_wallet) of_wallets.push_back(lower_median(std::move(speeds)));
+  const double median = lower_median(std::move(of_wallets));
   std::vector<double> counted;
-  for (const std::uint32_t speed : said)
-    counted.push_back(speed == 0 ? median : std::min<double>(speed, most_over_median * median));
+  for (const SaidSpeed& one : said)
+    counted.push_back(one.speed == 0 ? median : std::min<double>(one.speed, most_over_median * median));
   return counted;
 }
 

@@ -16,9 +16,14 @@ namespace neuroshard::plan {
 // Nobody checks what a holder says, so none counts as more than so many times the lower median.
 inline constexpr double most_over_median = 8;
 
-// said: by holder, in any unit; 0: it has not said anything yet, and counts as the lower median of the others. All of them
-// 1 if none has.
-std::vector<double> counted_speeds(const std::vector<std::uint32_t>& said);
+struct SaidSpeed {
+  std::uint32_t speed = 0;   // in any unit; 0: the holder has not said anything yet
+  std::uint32_t wallet = 0;  // of the holder, any number
+};
+
+// By holder. The median is one of wallets, each with the lower median of its holders, so nobody moves it with more nodes. A holder that
+// has not said anything counts as the median; if none has, all count as 1.
+std::vector<double> counted_speeds(const std::vector<SaidSpeed>& said);
 
 // FLOP of one token in the range, forward and backward.
 double range_work(const compute::ModelShape& shape, const compute::StageRange& range);

@@ -37,8 +37,8 @@ struct Counted {
 };
 
 std::vector<Counted> with_speeds(const std::vector<PartHolder>& holders) {
-  std::vector<std::uint32_t> said;
-  for (const PartHolder& holder : holders) said.push_back(holder.speed);
+  std::vector<SaidSpeed> said;
+  for (const PartHolder& holder : holders) said.push_back({holder.speed, holder.wallet});
   const std::vector<double> speeds = counted_speeds(said);
   std::vector<Counted> counted;
   for (std::size_t i = 0; i < holders.size(); ++i) counted.push_back({holders[i], speeds[i]});

@@ -51,9 +51,10 @@ void BlockNotices::tell_of_size(const chain::Registry& before, const chain::Regi
                                        "present ones, and nobody trains meanwhile",
                                        larger));
   if (was.changing && !is.changing && is.size == was.size)
-    logger_.warning("rounds", fmt::format("the {} model was not ready in time at enough members: the network "
-                                          "goes on with the present one, and tries again later",
-                                          larger));
+    logger_.warning("rounds",
+                    fmt::format("the {} model was not made, or not agreed on, in time: the network goes "
+                                "on with the present one, and tries again later",
+                                larger));
 }
 
 void BlockNotices::tell_of_evidence(const std::vector<chain::Evidence>& proven) {

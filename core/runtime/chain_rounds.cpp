@@ -249,7 +249,7 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
     return;
   }
   chain_ = std::move(*opened);
-  if (!size_.can_begin(chain_->has_blocks())) return;
+  if (!size_.can_begin(chain_->has_blocks(), host_.clock().monotonic_now())) return;
   tokenizer_ = facts.tokenizer;
   fragments_ = facts.fragments;
   std::vector<std::uint64_t> values;
@@ -429,6 +429,7 @@ void ChainRounds::refresh() {
     part_.measured(pipeline_->speed());
   }
   RoundsSeen seen;
+  size_.try_again(host_.clock().monotonic_now());
   if (node() != nullptr) {
     const ChainMoment now = moment(trainer);
     if (now.chain.wanted_tokenizer) trainer_->want_tokenizer(*now.chain.wanted_tokenizer);

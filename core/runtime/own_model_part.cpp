@@ -61,7 +61,8 @@ bool OwnModelPart::has_more_to_offer() const {
   return model_grows_ && tiers(user_limit_) > tiers(first_limit_);
 }
 
-std::uint32_t OwnModelPart::offered_tiers() const {
+std::optional<std::uint32_t> OwnModelPart::offered_tiers() const {
+  if (memory_limit_ == 0) return std::nullopt;
   const std::uint64_t bytes = user_limit_ > 0 ? std::min(memory_limit_, user_limit_) : memory_limit_;
   const auto tiers = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(bytes / plan::memory_tier_bytes, chain::most_memory_tiers));

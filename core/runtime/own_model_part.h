@@ -53,7 +53,8 @@ class OwnModelPart {
   std::optional<PartMoves> moves_;  // nothing: the owner chose
   std::optional<std::uint32_t> held_;
   std::vector<bool> fitting_;  // by part: the memory plan has room for it
-  std::uint32_t offered_tiers() const;
+  // Nothing: no model was made yet, so nobody knows.
+  std::optional<std::uint32_t> offered_tiers() const;
   std::uint64_t memory_limit_ = 0, user_limit_ = 0;  // bytes
   std::uint64_t first_limit_ = 0;                    // the user's when the node started
   bool model_grows_ = false;

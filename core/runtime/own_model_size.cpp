@@ -17,6 +17,7 @@ namespace {
 
 // Between the end of a computation and its use.
 constexpr Duration settle_time = std::chrono::seconds(2);
+constexpr Duration retry_pause = std::chrono::seconds(30);
 
 compute::StageRange range_of(const config::ConsensusPart& consensus, std::uint32_t row) {
   const std::vector<compute::StageRange> parts = config::model_parts(consensus);
@@ -49,20 +50,26 @@ void OwnModelSize::follow(const chain::Registry& registry, const rounds::Trainin
   if (registry.size().size == size() || changed_) return other_since_.reset();
   if (!other_since_) other_since_ = now;
   if (training.holds || (!training.computes && now - *other_since_ >= settle_time))
-    change(registry.size().size);
+    change(registry.size().size, now);
 }
 
-bool OwnModelSize::can_begin(bool has_history) {
+bool OwnModelSize::can_begin(bool has_history, MonotonicTime now) {
   if (has_history || size() == 0) return true;
-  change(0);
+  begins_anew_ = true;
+  change(0, now);
   return false;
 }
 
-void OwnModelSize::change(std::uint32_t size) {
+void OwnModelSize::try_again(MonotonicTime now) {
+  if (begins_anew_ && !changed_) change(0, now);
+}
+
+void OwnModelSize::change(std::uint32_t size, MonotonicTime now) {
+  if (failed_at_ && now - *failed_at_ < retry_pause) return;
   if (const auto kept = config::keep_size(directory_, files_, consensus_, size); !kept.ok()) {
     logger_.error("rounds",
                   "the new size of the model can't be saved, so this node waits: " + kept.error().describe());
-    other_since_.reset();
+    failed_at_ = now;
     return;
   }
   const compute::ModelShape shape = config::model_shape(config::at_size(consensus_, size));

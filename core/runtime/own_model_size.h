@@ -29,20 +29,23 @@ class OwnModelSize {
   // The node ends once it holds the anchors of the newest block, which then are on its disk, or computes none: then it gets them
   // from others after its start.
   void follow(const chain::Registry& registry, const rounds::TrainingView& training, MonotonicTime now);
-  // Without a history on the disk a node begins with the first size. False: the node has to start anew for that.
-  bool can_begin(bool has_history);
+  // Without a history on the disk a node begins with the first size. False: the node has to start anew for that; try_again writes
+  // that down where the disk was full.
+  bool can_begin(bool has_history, MonotonicTime now);
+  void try_again(MonotonicTime now);
   // The node has to start anew.  Threads: any.
   bool has_changed() const { return changed_; }
 
  private:
-  void change(std::uint32_t size);
+  void change(std::uint32_t size, MonotonicTime now);
 
   const config::ConsensusPart consensus_;
   const Hash256 network_;
   const std::string directory_;
   storage::FileEnv& files_;
   Logger& logger_;
-  std::optional<MonotonicTime> other_since_;
+  std::optional<MonotonicTime> other_since_, failed_at_;
+  bool begins_anew_ = false;  // can_begin said no
   std::atomic<bool> changed_{false};
 };
 

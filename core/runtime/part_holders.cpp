@@ -38,14 +38,15 @@ std::size_t PartHolders::fewest(const chain::Registry& registry) const {
 }
 
 std::vector<std::vector<double>> PartHolders::speeds(const chain::Registry& registry) const {
-  std::vector<std::uint32_t> part_of, said;
+  std::vector<std::uint32_t> part_of;
+  std::vector<plan::SaidSpeed> said;
   for (const std::uint32_t position : registry.active()) {
     const chain::MemberRecord& member = registry.members()[position];
     if (!is_trusted(registry, member)) continue;
     for (std::uint32_t part = 0; part < parts_.size(); ++part) {
       if (!member.rows.has(part)) continue;
       part_of.push_back(part);
-      said.push_back(member.speed);
+      said.push_back({member.speed, member.wallet});
     }
   }
   const std::vector<double> counted = plan::counted_speeds(said);

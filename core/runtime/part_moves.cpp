@@ -37,7 +37,7 @@ std::vector<plan::PartHolder> holders_in(const chain::Registry& registry, std::u
   return holders;
 }
 
-// A node can get a part that an active member has, or that nobody has trained yet.
+// A node can get a part that an active voter has, for anchors are fetched from voters, or that nobody has trained yet.
 std::vector<plan::ModelPart> parts_in(const chain::Registry& registry, const std::vector<double>& work) {
   const auto count = static_cast<std::uint32_t>(work.size());
   std::vector<plan::ModelPart> parts;
@@ -45,8 +45,11 @@ std::vector<plan::ModelPart> parts_in(const chain::Registry& registry, const std
     const bool is_first = part < registry.rows().size() && registry.rows()[part].changed_round == 0;
     parts.push_back({is_first, work[part]});
   }
-  for (const std::uint32_t position : registry.active())
-    if (const auto part = part_of(registry.members()[position], count)) parts[*part].can_get = true;
+  for (const std::uint32_t position : registry.active()) {
+    const chain::MemberRecord& member = registry.members()[position];
+    const auto part = part_of(member, count);
+    if (part && registry.is_voter(member) && member.can_share()) parts[*part].can_get = true;
+  }
   return parts;
 }
 
@@ -64,6 +67,9 @@ PartMoves::Decision PartMoves::joining(const Facts& facts) {
   std::vector<plan::ModelPart> fitting = parts_in(facts.registry, work_);
   for (std::size_t part = 0; part < facts.fitting.size() && part < fitting.size(); ++part)
     fitting[part].can_get = fitting[part].can_get && facts.fitting[part];
+  const bool any =
+      std::any_of(fitting.begin(), fitting.end(), [](const plan::ModelPart& part) { return part.can_get; });
+  if (!any) begins_with_ = facts.held;
   if (!begins_with_)
     begins_with_ = plan::choose_part(fitting, holders_in(facts.registry, parts_, facts.wall), self_);
   Decision decision;

@@ -17,11 +17,11 @@ RowSet row(std::uint32_t number) {
 
 // Three founders hold the first of two rows; a node beside them may join.
 struct Joining {
-  ChainFixture chain{small_rules(VotersMode::Invited, 2)};
+  ChainFixture chain;
   std::vector<std::size_t> founders = chain.add_nodes(3);
   std::size_t other = chain.add_node();
 
-  Joining() {
+  explicit Joining(const ChainRules& rules = small_rules(VotersMode::Invited, 2)) : chain(rules) {
     for (const std::size_t founder : founders) chain.set_rows(founder, row(0));
     if (!chain.begin(founders).ok()) qFatal("no chain");
   }
@@ -131,6 +131,29 @@ class TestMembership : public QObject {
     member.want({{}, 16});
     const auto third = member.missing(j.tip());
     QVERIFY(said<Offer>(third) != nullptr && said<Offer>(third)->memory_tiers == 16);
+  }
+
+  // Less than a tenth, but too little for a size.
+  void a_member_says_that_it_lacks_room_for_a_size() {
+    ChainRules rules = small_rules(VotersMode::Invited, 2);
+    rules.sizes = {{20, 20}};
+    Joining j(rules);
+    OwnMembership member = j.of(j.founders[0], 0, false);
+    QVERIFY(j.take(member.missing(j.tip())));  // its beacon chain
+    member.want({{}, 20});
+    QVERIFY(j.take(member.missing(j.tip())));
+    for (std::uint64_t block = 0; block < offer_pause_blocks; ++block)
+      QVERIFY(j.chain.join(j.chain.add_node()));
+    member.want({{}, 21});
+    QVERIFY(!member.missing(j.tip()));
+    member.want({{}, 19});
+    const auto less = member.missing(j.tip());
+    QVERIFY(said<Offer>(less) != nullptr && said<Offer>(less)->memory_tiers == 19 && j.take(less));
+    for (std::uint64_t block = 0; block < offer_pause_blocks; ++block)
+      QVERIFY(j.chain.join(j.chain.add_node()));
+    member.want({{}, 0});  // the owner's limit is below 500 MB
+    const auto nothing = member.missing(j.tip());
+    QVERIFY(said<Offer>(nothing) != nullptr && said<Offer>(nothing)->memory_tiers == 0);
   }
 
   void a_member_says_how_fast_it_is() {

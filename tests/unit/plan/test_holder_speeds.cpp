@@ -1,6 +1,7 @@
 // The speeds that count, and which holders work together by them.
 #include <QtTest>
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -13,21 +14,39 @@
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::plan;  // NOLINT
 
+namespace {
+
+// Each holder of a wallet of its own.
+std::vector<double> counted(const std::vector<std::uint32_t>& speeds) {
+  std::vector<SaidSpeed> said;
+  for (const std::uint32_t speed : speeds) said.push_back({speed, static_cast<std::uint32_t>(said.size())});
+  return counted_speeds(said);
+}
+
+}  // namespace
+
 class TestPlanHolderSpeeds : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void a_holder_counts_as_what_it_says() {
-    QVERIFY(counted_speeds({}).empty());
-    QCOMPARE(counted_speeds({0, 0}), (std::vector<double>{1, 1}));
-    QCOMPARE(counted_speeds({5, 9, 7}), (std::vector<double>{5, 9, 7}));
+    QVERIFY(counted({}).empty());
+    QCOMPARE(counted({0, 0}), (std::vector<double>{1, 1}));
+    QCOMPARE(counted({5, 9, 7}), (std::vector<double>{5, 9, 7}));
   }
   void one_that_says_nothing_counts_as_the_others() {
-    QCOMPARE(counted_speeds({4, 0, 10, 6}), (std::vector<double>{4, 6, 10, 6}));
-    QCOMPARE(counted_speeds({4, 0, 10}), (std::vector<double>{4, 4, 10}));  // the lower median
+    QCOMPARE(counted({4, 0, 10, 6}), (std::vector<double>{4, 6, 10, 6}));
+    QCOMPARE(counted({4, 0, 10}), (std::vector<double>{4, 4, 10}));  // the lower median
   }
   void nobody_is_a_hundred_times_as_fast() {
-    const auto counted = counted_speeds({10, 10, 10, 4'000'000'000u});
-    QCOMPARE(counted, (std::vector<double>{10, 10, 10, 80}));
+    QCOMPARE(counted({10, 10, 10, 4'000'000'000u}), (std::vector<double>{10, 10, 10, 80}));
+  }
+  // More nodes of a wallet than of all others together leave the median where it is.
+  void nobody_moves_the_median_with_more_nodes() {
+    std::vector<SaidSpeed> said{{10, 1}, {10, 2}, {10, 3}};
+    for (int node = 0; node < 20; ++node) said.push_back({4'000'000'000u, 4});
+    const std::vector<double> speeds = counted_speeds(said);
+    QCOMPARE(speeds.front(), 10.0);
+    QCOMPARE(*std::max_element(speeds.begin(), speeds.end()), 80.0);
   }
 
   void each_holder_is_as_wide_as_its_share() {

@@ -255,8 +255,8 @@ void TestPlanPartMoves::unequal_homes_come_near_an_even_cut() {
       holders.push_back(holder(number, static_cast<std::uint32_t>(rng.below(count)), number));
       holders.back().speed = static_cast<std::uint32_t>(100 << rng.below(7));
     }
-    std::vector<std::uint32_t> said;
-    for (const PartHolder& one : holders) said.push_back(one.speed);
+    std::vector<SaidSpeed> said;
+    for (const PartHolder& one : holders) said.push_back({one.speed, one.wallet});
     const std::vector<double> speeds = counted_speeds(said);
     const auto part_of_bound = [&] {
       std::vector<double> of_part(count);

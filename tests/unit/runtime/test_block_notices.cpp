@@ -124,7 +124,7 @@ class TestBlockNotices : public QObject {
     body.result = chain.result();  // carries all rows
     QVERIFY(chain.append(body).ok());
     QCOMPARE(tell_of(before).size(), std::size_t{1});
-    QVERIFY(records.texts[0].find("! the larger model was not ready in time") == 0);
+    QVERIFY(records.texts[0].find("! the larger model was not made, or not agreed on, in time") == 0);
     // Rows that are carried for that are no news of their own.
     records.texts.clear();
     notices.tell_of_rows(*before, chain.registry(), body);

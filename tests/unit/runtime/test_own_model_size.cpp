@@ -37,6 +37,11 @@ struct Grown : ChainFixture {
   chain::RegistryPtr before;
 };
 
+struct Errors final : Logger {
+  void write(const LogRecord& record) override { count += record.level == LogLevel::Error; }
+  int count = 0;
+};
+
 struct Node {
   explicit Node(std::uint64_t size) : model(profile(size), {}, "/d", files, logger) {
     if (!files.create_directories("/d").ok()) qFatal("no folder");
@@ -47,7 +52,7 @@ struct Node {
   }
   static MonotonicTime at(int seconds) { return MonotonicTime(std::chrono::seconds(seconds)); }
   testing::MemoryFileEnv files;
-  NullLogger logger;
+  Errors logger;
   OwnModelSize model;
 };
 
@@ -103,9 +108,9 @@ class TestOwnModelSize : public QObject {
 
   void without_a_history_it_begins_with_the_first_size() {
     Node first(0), larger(1), known(1);
-    QVERIFY(first.model.can_begin(false) && !first.model.has_changed());
-    QVERIFY(known.model.can_begin(true) && !known.model.has_changed());
-    QVERIFY(!larger.model.can_begin(false) && larger.model.has_changed());
+    QVERIFY(first.model.can_begin(false, Node::at(1)) && !first.model.has_changed());
+    QVERIFY(known.model.can_begin(true, Node::at(1)) && !known.model.has_changed());
+    QVERIFY(!larger.model.can_begin(false, Node::at(1)) && larger.model.has_changed());
     QVERIFY(larger.file() == zero);
   }
 
@@ -115,11 +120,23 @@ class TestOwnModelSize : public QObject {
     node.files.set_capacity(0);
     rounds::TrainingView training;
     training.holds = true;
-    node.model.follow(chain.registry(), training, Node::at(1));
+    for (int second = 1; second < 31; ++second)
+      node.model.follow(chain.registry(), training, Node::at(second));
     QVERIFY(!node.model.has_changed());
+    QCOMPARE(node.logger.count, 1);  // on a full disk, not one at each look
     node.files.set_capacity(1 << 20);
-    node.model.follow(chain.registry(), training, Node::at(2));
+    node.model.follow(chain.registry(), training, Node::at(31));
     QVERIFY(node.model.has_changed());
+    // At the beginning as well.
+    Node larger(1);
+    larger.files.set_capacity(0);
+    QVERIFY(!larger.model.can_begin(false, Node::at(1)));
+    larger.files.set_capacity(1 << 20);
+    larger.model.try_again(Node::at(2));
+    QVERIFY(!larger.model.has_changed());
+    larger.model.try_again(Node::at(31));
+    QVERIFY(larger.model.has_changed());
+    QVERIFY(larger.file() == zero);
   }
 };
 

@@ -140,6 +140,28 @@ class TestPartMoves : public QObject {
     QVERIFY(!decision.model && !decision.wanted);
   }
 
+  // A trained part whose voters are asleep is nowhere to be had, even where a candidate says that it holds the part.
+  void nobody_moves_to_a_part_that_nobody_gives() {
+    Plan plan(3, 5);
+    QVERIFY(plan.chain.round_of(plan.founders));
+    QVERIFY(plan.chain.registry().rows()[1].changed_round > 0);
+    const std::size_t stranger = plan.chain.add_node();
+    plan.chain.set_rows(stranger, row(1));
+    QVERIFY(plan.chain.join(stranger));
+    for (const std::size_t founder : {3u, 4u}) QVERIFY(plan.chain.say(plan.founders[founder], chain::Away{}));
+    std::vector<PartMoves> nodes;
+    for (std::size_t i = 0; i < 3; ++i)
+      nodes.emplace_back(plan.id(plan.founders[i]), std::vector<double>{1, 1});
+    plan.now += 10 * PartMoves::turn;
+    plan.later = PartMoves::sleep_counts + std::chrono::hours(1);
+    QVERIFY(plan.movers(nodes, 0).empty());
+    // A newcomer that has room for that part only stays with it.
+    plan.fitting = {false, true};
+    PartMoves small(plan.id(plan.chain.add_node()), {1, 1});
+    const auto decision = small.decide(plan.facts(1));
+    QVERIFY(decision.wanted == 1u && !decision.model);
+  }
+
   void candidates_count_for_nothing() {
     Plan plan(3, 3);
     const std::size_t stranger = plan.chain.add_node();
