@@ -40,6 +40,18 @@ void RoundTrainer::listen(Listener listener) {
   std::lock_guard lock(mutex_);
   listener_ = std::move(listener);
   tell_ready();
+  tell_no_memory();
+}
+
+void RoundTrainer::lacks_memory() {
+  std::lock_guard lock(mutex_);
+  no_memory_ = true;
+  tell_no_memory();
+}
+
+void RoundTrainer::tell_no_memory() {
+  if (!no_memory_ || listener_.executor == nullptr || !listener_.no_memory) return;
+  no_memory_ = !listener_.executor->post(listener_.no_memory);
 }
 
 void RoundTrainer::tell_ready() {

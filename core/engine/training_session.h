@@ -48,6 +48,8 @@ struct TrainingServices {
   std::shared_ptr<TrainingHistory> history = nullptr;
   // Outer rounds run beside the training: the memory plan includes their memory.
   bool rounds = false;
+  // Called in prepare() where the model has no room in the memory; null: nobody wants to know.
+  std::function<void()> no_memory = nullptr;
   // Of a network whose members hold parts of the model; null: this node has no pipeline.
   std::shared_ptr<PipelineTrainer> pipeline = nullptr;
   // Other nodes that may have cached the published data; null: none.

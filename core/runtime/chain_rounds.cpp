@@ -117,6 +117,9 @@ void ChainRounds::listen() {
                     },
                     [this, life = lifetime_.token()] {
                       if (life.alive() && training() != nullptr) training()->progressed();
+                    },
+                    [this, life = lifetime_.token()] {
+                      if (life.alive()) size_.lacks_memory(host_.clock().monotonic_now());
                     }});
 }
 
@@ -441,7 +444,11 @@ void ChainRounds::refresh() {
     if (view.trouble.empty()) view.trouble = trust_->trouble(now.chain);
     if (view.trouble.empty() && pipeline_) view.trouble = pipeline_->trouble();
     if (!reads_beginning_) part_.follow_plan(now, *node(), *trainer_, view.part ? &*view.part : nullptr);
-    if (now.registry) size_.follow(*now.registry, now.training, now.at);
+    if (now.registry) size_.follow(*now.registry, now.training, part_.larger_fits(), now.at);
+    if (size_.waits() && view.trouble.empty())
+      view.trouble =
+          "the network's model is larger than this node has memory for: raise memory_limit or free some "
+          "memory and start anew, or wait until the model shrinks";
     if (trust_->waits_for_founder(now.chain, wallet_key())) view.phase = "waiting for a founder to begin";
     if (now.chain.wanted_tokenizer) view.phase = "taking over the network's tokenizer";
     seen = report_->seen(now);

@@ -38,6 +38,8 @@ class OwnModelPart {
   void limit_memory(std::uint64_t bytes) { user_limit_ = bytes; }
   // Where the network's model grows with its members, and the limit is higher than at the start.
   bool has_more_to_offer() const;
+  // The network's next larger model has room in this node's memory.
+  bool larger_fits() const { return next_fits_; }
   // speed: of this node's training, millions of FLOP/s; 0: not known yet.
   void measured(std::uint32_t speed) { speed_ = speed; }
   // Tells the chain's node and the training what the network wants, the network what the node offers, and people both.

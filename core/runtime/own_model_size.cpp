@@ -46,8 +46,10 @@ rounds::ResizeRow OwnModelSize::resize() const {
 }
 
 void OwnModelSize::follow(const chain::Registry& registry, const rounds::TrainingView& training,
-                          MonotonicTime now) {
-  if (registry.size().size == size() || changed_) return other_since_.reset();
+                          bool larger_fits, MonotonicTime now) {
+  const bool waited = std::exchange(waits_, registry.size().size > size() && !larger_fits);
+  if (waited && registry.size().size == size()) changed_ = true;
+  if (registry.size().size == size() || changed_ || waits_) return other_since_.reset();
   if (!other_since_) other_since_ = now;
   if (training.holds || (!training.computes && now - *other_since_ >= settle_time))
     change(registry.size().size, now);
@@ -64,14 +66,28 @@ void OwnModelSize::try_again(MonotonicTime now) {
   if (begins_anew_ && !changed_) change(0, now);
 }
 
-void OwnModelSize::change(std::uint32_t size, MonotonicTime now) {
-  if (failed_at_ && now - *failed_at_ < retry_pause) return;
+void OwnModelSize::lacks_memory(MonotonicTime now) {
+  if (size() == 0 || changed_ || !keep(size() - 1, now)) return;
+  logger_.warning(
+      "rounds",
+      "the network's model has no room in this node's memory: the node starts anew with the model "
+      "of the size before, and follows the network until that is its model again");
+  changed_ = true;
+}
+
+bool OwnModelSize::keep(std::uint32_t size, MonotonicTime now) {
+  if (failed_at_ && now - *failed_at_ < retry_pause) return false;
   if (const auto kept = config::keep_size(directory_, files_, consensus_, size); !kept.ok()) {
     logger_.error("rounds",
                   "the new size of the model can't be saved, so this node waits: " + kept.error().describe());
     failed_at_ = now;
-    return;
+    return false;
   }
+  return true;
+}
+
+void OwnModelSize::change(std::uint32_t size, MonotonicTime now) {
+  if (!keep(size, now)) return;
   const compute::ModelShape shape = config::model_shape(config::at_size(consensus_, size));
   logger_.info(
       "rounds",

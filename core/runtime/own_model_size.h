@@ -27,8 +27,14 @@ class OwnModelSize {
   // For TrainingServices: by the shapes and parts of the profile. Null: the model keeps its size.
   rounds::ResizeRow resize() const;
   // The node ends once it holds the anchors of the newest block, which then are on its disk, or computes none: then it gets them
-  // from others after its start.
-  void follow(const chain::Registry& registry, const rounds::TrainingView& training, MonotonicTime now);
+  // from others after its start. larger_fits: the next larger model has room in this node's memory. Without that the node stays with
+  // its own model, follows the chain, and starts anew when the network has that model again.
+  void follow(const chain::Registry& registry, const rounds::TrainingView& training, bool larger_fits,
+              MonotonicTime now);
+  // The present model has no room: the node goes on with the one of the size before, which then waits as above.
+  void lacks_memory(MonotonicTime now);
+  // The network's model is larger than this node has memory for.
+  bool waits() const { return waits_; }
   // Without a history on the disk a node begins with the first size. False: the node has to start anew for that; try_again writes
   // that down where the disk was full.
   bool can_begin(bool has_history, MonotonicTime now);
@@ -38,6 +44,7 @@ class OwnModelSize {
 
  private:
   void change(std::uint32_t size, MonotonicTime now);
+  bool keep(std::uint32_t size, MonotonicTime now);
 
   const config::ConsensusPart consensus_;
   const Hash256 network_;
@@ -46,6 +53,7 @@ class OwnModelSize {
   Logger& logger_;
   std::optional<MonotonicTime> other_since_, failed_at_;
   bool begins_anew_ = false;  // can_begin said no
+  bool waits_ = false;
   std::atomic<bool> changed_{false};
 };
 

@@ -48,6 +48,7 @@ Expected<SessionInfo> SessionHost::open_training(const PrepareOptions& options) 
   TrainingServices services{context_.services.files, context_.services.clock, context_.services.logger};
   services.history = context_.history;
   services.rounds = engine.rounds != nullptr;
+  if (engine.rounds) services.no_memory = [rounds = engine.rounds] { rounds->lacks_memory(); };
   services.pipeline = engine.pipeline;
   services.peers = engine.data_peers;
   services.held_checkpoints = engine.held_checkpoints;

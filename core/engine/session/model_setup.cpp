@@ -131,13 +131,22 @@ TrainingMemoryRequest ModelSetup::memory_request(const config::ConsensusPart& co
   return request;
 }
 
+Expected<TrainingMemory> ModelSetup::plan_memory(std::uint64_t least_resident) const {
+  TrainingMemoryRequest request = memory_request();
+  request.least_resident = least_resident;
+  auto planned = plan_training_memory(request);
+  if (!planned.ok() && planned.error().code == ErrorCode::Exhausted && parts_.trains() &&
+      parts_.services.no_memory)
+    parts_.services.no_memory();
+  return planned;
+}
+
 Expected<void> ModelSetup::load_compute() {
   report(PrepareProgress::Phase::LoadingCompute, 0, 0);
-  if (TrainingMemoryRequest request = memory_request(); request.user_limit > 0) {
+  if (memory_request().user_limit > 0) {
     // The module alone may exceed the user's limit: then it must not be loaded at all.
-    request.least_resident = with_module_bytes;
-    NS_RETURN_IF_ERROR(compute::validate(request.shape));
-    NS_RETURN_IF_ERROR(plan_training_memory(request));
+    NS_RETURN_IF_ERROR(compute::validate(parts_.info.shape));
+    NS_RETURN_IF_ERROR(plan_memory(with_module_bytes));
   }
   compute::ModuleOptions module;
   module.threads = thread_limit(parts_.directory);
@@ -174,7 +183,7 @@ Expected<void> ModelSetup::make_model() {
   parts_.info.active_parameters = compute::active_parameter_count(parts_.info.shape);
   parts_.info.sequences_per_step = data::sequences_per_batch(
       static_cast<std::uint32_t>(consensus().batch_tokens), static_cast<std::uint32_t>(consensus().sequence));
-  NS_ASSIGN_OR_RETURN(parts_.memory, plan_training_memory(memory_request()));
+  NS_ASSIGN_OR_RETURN(parts_.memory, plan_memory(0));
   note_parts_that_fit();
   parts_.info.next_size_fits = next_size_fits();
   parts_.info.memory_limit = parts_.memory.plan.limit;

@@ -45,6 +45,18 @@ class TestRoundTrainer : public QObject {
     QCOMPARE(b.model.written, 1);
   }
 
+  void the_listener_hears_that_the_model_has_no_room() {
+    TrainerBench b;
+    b.trainer->lacks_memory();  // before anybody listens
+    int heard = 0;
+    b.trainer->listen({&b.executor, [](const RoundFacts&) {}, [] {}, [&heard] { ++heard; }});
+    b.executor.run();
+    QCOMPARE(heard, 1);
+    b.trainer->lacks_memory();
+    b.executor.run();
+    QCOMPARE(heard, 2);
+  }
+
   void rests_until_it_has_an_anchor() {
     TrainerBench b;
     QVERIFY(b.trainer->attach(b.model).ok());

@@ -68,16 +68,16 @@ class TestOwnModelSize : public QObject {
     Node node(0);
     rounds::TrainingView training;
     training.holds = true;
-    node.model.follow(*chain.before, training, Node::at(1));
+    node.model.follow(*chain.before, training, true, Node::at(1));
     QVERIFY(!node.model.has_changed() && node.file().empty());
     training.holds = false;
     training.computes = true;
-    node.model.follow(chain.registry(), training, Node::at(2));
-    node.model.follow(chain.registry(), training, Node::at(600));
+    node.model.follow(chain.registry(), training, true, Node::at(2));
+    node.model.follow(chain.registry(), training, true, Node::at(600));
     QVERIFY(!node.model.has_changed() && node.file().empty());
     training.computes = false;
     training.holds = true;
-    node.model.follow(chain.registry(), training, Node::at(601));
+    node.model.follow(chain.registry(), training, true, Node::at(601));
     QVERIFY(node.model.has_changed());
     QVERIFY(node.file() == one);
   }
@@ -85,9 +85,9 @@ class TestOwnModelSize : public QObject {
   void without_a_computation_it_gets_them_from_others() {
     const Grown chain;
     Node node(0);
-    node.model.follow(chain.registry(), {}, Node::at(10));
+    node.model.follow(chain.registry(), {}, true, Node::at(10));
     QVERIFY(!node.model.has_changed());
-    node.model.follow(chain.registry(), {}, Node::at(12));
+    node.model.follow(chain.registry(), {}, true, Node::at(12));
     QVERIFY(node.model.has_changed());
     QVERIFY(node.file() == one);
   }
@@ -96,13 +96,13 @@ class TestOwnModelSize : public QObject {
   void the_chain_is_right() {
     const Grown chain;
     Node ahead(1);
-    ahead.model.follow(*chain.before, {}, Node::at(10));
-    ahead.model.follow(*chain.before, {}, Node::at(12));
+    ahead.model.follow(*chain.before, {}, true, Node::at(10));
+    ahead.model.follow(*chain.before, {}, true, Node::at(12));
     QVERIFY(ahead.model.has_changed());
     QVERIFY(ahead.file() == zero);
     Node same(1);
-    same.model.follow(chain.registry(), {}, Node::at(10));
-    same.model.follow(chain.registry(), {}, Node::at(100));
+    same.model.follow(chain.registry(), {}, true, Node::at(10));
+    same.model.follow(chain.registry(), {}, true, Node::at(100));
     QVERIFY(!same.model.has_changed());
   }
 
@@ -114,6 +114,31 @@ class TestOwnModelSize : public QObject {
     QVERIFY(larger.file() == zero);
   }
 
+  void without_memory_for_the_larger_one_it_waits() {
+    const Grown chain;
+    Node node(0);
+    node.model.follow(chain.registry(), {}, false, Node::at(10));
+    node.model.follow(chain.registry(), {}, false, Node::at(20));
+    QVERIFY(node.model.waits() && !node.model.has_changed() && node.file().empty());
+    // The network has its model again.
+    node.model.follow(*chain.before, {}, false, Node::at(30));
+    QVERIFY(!node.model.waits() && node.model.has_changed() && node.file().empty());
+    // It got the memory meanwhile.
+    Node more(0);
+    more.model.follow(chain.registry(), {}, false, Node::at(10));
+    more.model.follow(chain.registry(), {}, true, Node::at(20));
+    more.model.follow(chain.registry(), {}, true, Node::at(22));
+    QVERIFY(!more.model.waits() && more.model.has_changed());
+    QVERIFY(more.file() == one);
+    // It has the larger one already, and can't make it.
+    Node large(1), first(0);
+    large.model.lacks_memory(Node::at(1));
+    QVERIFY(large.model.has_changed());
+    QVERIFY(large.file() == zero);
+    first.model.lacks_memory(Node::at(1));
+    QVERIFY(!first.model.has_changed() && first.file().empty());
+  }
+
   void a_full_disk_lets_it_wait() {
     const Grown chain;
     Node node(0);
@@ -121,11 +146,11 @@ class TestOwnModelSize : public QObject {
     rounds::TrainingView training;
     training.holds = true;
     for (int second = 1; second < 31; ++second)
-      node.model.follow(chain.registry(), training, Node::at(second));
+      node.model.follow(chain.registry(), training, true, Node::at(second));
     QVERIFY(!node.model.has_changed());
     QCOMPARE(node.logger.count, 1);  // on a full disk, not one at each look
     node.files.set_capacity(1 << 20);
-    node.model.follow(chain.registry(), training, Node::at(31));
+    node.model.follow(chain.registry(), training, true, Node::at(31));
     QVERIFY(node.model.has_changed());
     // At the beginning as well.
     Node larger(1);
