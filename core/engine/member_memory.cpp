@@ -8,6 +8,28 @@
 #include "core/rounds/sync.h"
 
 namespace neuroshard::engine {
+namespace {
+
+std::uint64_t largest_slot_bytes(const config::ConsensusPart& consensus, std::size_t part) {
+  const compute::ModelShape shape = config::model_shape(consensus);
+  const std::vector<compute::StageRange> parts = config::model_parts(consensus);
+  std::uint64_t most = 0;
+  for (const compute::SlotId slot :
+       compute::slots_of(shape, part < parts.size() ? parts[part] : compute::whole_range(shape)))
+    most = std::max(most, compute::slot_parameter_count(shape, slot));
+  return sizeof(float) * most;
+}
+
+// At a change of size each slot of the other model is made of one of the present model, while training goes on (resized_state.h).
+std::uint64_t resize_bytes(const config::ConsensusPart& consensus, std::size_t part) {
+  std::uint64_t larger = 0;
+  for (const std::uint64_t size : {consensus.size + 1, consensus.size - 1})
+    if (size <= consensus.sizes.size())
+      larger = std::max(larger, largest_slot_bytes(config::at_size(consensus, size), part));
+  return larger == 0 ? 0 : larger + largest_slot_bytes(consensus, part);
+}
+
+}  // namespace
 
 TrainingMemoryRequest memory_request(const config::ConsensusPart& consensus, const compute::StageRange& range,
                                      bool in_rounds) {
@@ -17,8 +39,9 @@ TrainingMemoryRequest memory_request(const config::ConsensusPart& consensus, con
   request.sequences_per_step = data::sequences_per_batch(static_cast<std::uint32_t>(consensus.batch_tokens),
                                                          static_cast<std::uint32_t>(consensus.sequence));
   const std::vector<compute::StageRange> parts = config::model_parts(consensus);
+  std::size_t index = 0;
   if (!parts.empty()) {
-    const auto index = static_cast<std::size_t>(std::find(parts.begin(), parts.end(), range) - parts.begin());
+    index = static_cast<std::size_t>(std::find(parts.begin(), parts.end(), range) - parts.begin());
     request.sequences_together = config::pipeline_sequences(consensus);
     request.max_micro_batch =
         std::min(pipeline::default_most_held,
@@ -30,7 +53,7 @@ TrainingMemoryRequest memory_request(const config::ConsensusPart& consensus, con
   shape.fragments = rounds::sync_choice(consensus.sync).value_or(rounds::SyncChoice{}).fragments;
   if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) shape.codec.codec = *codec;
   shape.error_feedback = config::is_sparse(consensus);
-  request.outer_bytes = outer_round_bytes(shape);
+  request.outer_bytes = outer_round_bytes(shape) + resize_bytes(consensus, index);
   if (!parts.empty()) request.outer_bytes += config::part_payload_bytes(consensus, range);
   return request;
 }

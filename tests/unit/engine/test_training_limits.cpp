@@ -297,6 +297,14 @@ void TestTrainingLimits::a_member_needs_what_its_plan_expects() {
     if (ranges.empty()) ranges = {compute::whole_range(config::model_shape(consensus))};
     QCOMPARE(bytes.size(), ranges.size());
     QCOMPARE(engine::most_member_bytes(consensus), *std::max_element(bytes.begin(), bytes.end()));
+    // Of both sizes, the embedding is in memory at a change.
+    if (size == 0) {
+      config::ConsensusPart fixed = consensus;
+      fixed.sizes.clear();
+      QVERIFY(engine::memory_request(consensus, ranges[0], true).outer_bytes >=
+              engine::memory_request(fixed, ranges[0], true).outer_bytes +
+                  sizeof(float) * consensus.vocab * (consensus.hidden + 128));
+    }
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       const compute::StageRange& range = ranges[i];
       QCOMPARE(engine::member_bytes(consensus, range), bytes[i]);
