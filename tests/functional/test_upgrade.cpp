@@ -49,20 +49,24 @@ class TestUpgrade : public QObject {
 
 void TestUpgrade::a_running_node_goes_on_as_the_new_program() {
   lab_.copy("node");
-  NodeProcess node(
-      {"run", "--cpu-threads", "1", "--eval-interval-steps", "0", "--data-dir", lab_.path("node"), "--json"},
-      environment(), {}, {}, program());
+  const QString text = lab_.path("borrowed");
+  QVERIFY(QDir().mkpath(text));
+  QVERIFY(QFile::copy(lab_.path("text/tale.txt"), text + "/tale.txt"));
+  NodeProcess node({"run", "--cpu-threads", "1", "--eval-interval-steps", "0", "--text", text, "--data-dir",
+                    lab_.path("node"), "--json"},
+                   environment(), {}, {}, program());
   const QJsonObject before = wait_for_object(node, "ready");
   QCOMPARE(before["pid"].toInteger(), node.pid());
   QVERIFY(reaches(3));
   const qint64 at_upgrade = step();
 
+  QVERIFY(QDir(text).removeRecursively());  // it was imported
   install();
   const QJsonObject after = wait_for_object(node, "ready");
   QVERIFY2(!after.isEmpty(), node.errors_so_far().constData());
   QCOMPARE(after["pid"].toInteger(), node.pid());
   for (const char* key : {"data_dir", "node_id", "wallet_id"}) QCOMPARE(after[key], before[key]);
-  // With the arguments of the first start, and from its last step: 0 until its checkpoint is loaded.
+  // With the other arguments of the first start, and from its last step: 0 until its checkpoint is loaded.
   QVERIFY(reaches(1));
   QVERIFY2(last_step_ >= at_upgrade,
            qPrintable(QString("step %1 after the upgrade at step %2").arg(last_step_).arg(at_upgrade)));

@@ -8,6 +8,7 @@
 #include "app/node/commands/open_directory.h"
 #include "app/node/commands/wallet/wallet_file.h"
 #include "app/node/commands/wallet/wallet_secrets.h"
+#include "app/node/next_start.h"
 #include "app/node/output/snapshot_text.h"
 #include "app/node/output/training_view.h"
 #include "app/node/upgrade_watch.h"
@@ -131,10 +132,16 @@ runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirec
 
 enum class Next : std::uint8_t { Nothing, NewProgram, NewStart };
 
+struct Ending {
+  Next next = Next::Nothing;
+  EarlierStart start;
+};
+
 // Until it is stopped, or something comes next.
 Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, CommandContext& context,
-                   Next* next) {
+                   Ending* ending) {
   NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_invited(flags, context));
+  ending->start.joined = !flags.invitation.empty();
   NS_RETURN_IF_ERROR(keep_part(*opened.directory, context.files));
   runtime::RuntimeServices services = {context.files, context.entropy, context.clock, *opened.logger,
                                        program_version()};
@@ -148,14 +155,15 @@ Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, 
     if (const auto* ready = std::get_if<runtime::Ready>(&event)) return show_ready(*ready, context);
     const auto& reported = std::get<node::Event>(event);
     view.show(reported);
+    if (std::holds_alternative<node::Prepared>(reported)) ending->start.prepared = true;
     if (const auto* changed = std::get_if<node::StateChanged>(&reported))
       show_state(*changed, *node.snapshot(), context);
   });
   view.clear();
   if (!context.stop.cancelled())
-    *next = watch.has_asked()            ? Next::NewProgram
-            : running->needs_new_start() ? Next::NewStart
-                                         : Next::Nothing;
+    ending->next = watch.has_asked()            ? Next::NewProgram
+                   : running->needs_new_start() ? Next::NewStart
+                                                : Next::Nothing;
   NS_RETURN_IF_ERROR(ended);
   context.output.line(
       fmt::format("Stopped after step {}; everything is saved.", node.snapshot()->training.step));
@@ -167,14 +175,14 @@ Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, 
 // started it has nothing to do.
 Expected<void> run_on(const RunFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const platform::ProgramFile program, platform::ProgramFile::of_this_process());
-  Next next = Next::Nothing;
-  const auto ended = run(flags, program, context, &next);
-  if (next == Next::Nothing) return ended;
+  Ending ending;
+  const auto ended = run(flags, program, context, &ending);
+  if (ending.next == Next::Nothing) return ended;
   if (!ended.ok()) context.output.error(ended.error());
-  context.output.line(next == Next::NewProgram
+  context.output.line(ending.next == Next::NewProgram
                           ? "The program was replaced by another version, which goes on from here."
                           : "This node starts anew, for a model of another size or with more memory.");
-  return program.run_again();
+  return program.run_again(arguments_of_next_start(platform::own_arguments(), ending.start));
 }
 
 }  // namespace

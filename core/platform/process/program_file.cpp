@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <vector>
 
 #include "core/platform/file/paths.h"
 #include "core/platform/process/child_process.h"
@@ -19,10 +19,12 @@ namespace {
 
 constexpr std::int64_t nanoseconds = 1'000'000'000;
 
-// The arguments of this process, as the system keeps them: each ends with a zero byte.
+}  // namespace
+
 std::vector<std::string> own_arguments() {
   const std::string text = detail::read_small_file("/proc/self/cmdline");
   std::vector<std::string> arguments;
+  // Each ends with a zero byte.
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\0', at), text.size());
     arguments.push_back(text.substr(at, end - at));
@@ -30,8 +32,6 @@ std::vector<std::string> own_arguments() {
   }
   return arguments;
 }
-
-}  // namespace
 
 Expected<ProgramFile> ProgramFile::of_this_process() {
   NS_ASSIGN_OR_RETURN(std::string path, executable_path());
@@ -57,8 +57,7 @@ bool ProgramFile::replaced() {
   return version.ok() && version->wait_end().ok();
 }
 
-Error ProgramFile::run_again() const {
-  std::vector<std::string> arguments = own_arguments();
+Error ProgramFile::run_again(std::vector<std::string> arguments) const {
   if (arguments.empty())
     return make_error(ErrorCode::Unavailable, "the system does not report the arguments of this program");
   std::vector<char*> argv;

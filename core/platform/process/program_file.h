@@ -3,10 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/base/expected.h"
 
 namespace neuroshard::platform {
+
+// The arguments of this process, its name first. Empty: the system does not report them.
+std::vector<std::string> own_arguments();
 
 // Threads: one at a time.
 class ProgramFile {
@@ -21,9 +25,10 @@ class ProgramFile {
   // may still write it, and one that starts (`--version` succeeds): its libraries may not be there yet. A
   // removed program is not replaced.
   bool replaced();
-  // Goes on as the program that is there now, with the arguments, environment and id of this process. All
-  // other threads end, all files but the standard ones are closed. Returns only when it failed.
-  Error run_again() const;
+  // Goes on as the program that is there now, with the environment and id of this process. `arguments` begin
+  // with a name of the program. All other threads end, all files but the standard ones are closed. Returns only
+  // when it failed.
+  Error run_again(std::vector<std::string> arguments) const;
 
  private:
   struct Identity {

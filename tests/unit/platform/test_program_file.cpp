@@ -18,6 +18,7 @@ class TestProgramFile : public QObject {
   void a_program_that_does_not_start_is_waited_for();
   void a_removed_program_is_not_replaced();
   void it_knows_its_own();
+  void the_arguments_are_those_of_this_process();
 
  private:
   // As installers do it: a file beside, renamed over the old one. `exit_code` is what it answers to --version.
@@ -88,6 +89,15 @@ void TestProgramFile::it_knows_its_own() {
   const auto own = ProgramFile::of_this_process();
   QVERIFY(own.ok());
   QCOMPARE(QString::fromStdString(own->path()), QCoreApplication::applicationFilePath());
+}
+
+void TestProgramFile::the_arguments_are_those_of_this_process() {
+  const std::vector<std::string> arguments = neuroshard::platform::own_arguments();
+  QStringList words;
+  for (const std::string& argument : arguments) words << QString::fromLocal8Bit(argument.c_str());
+  QVERIFY(words.size() > 1);
+  QCOMPARE(words.takeAt(1), QString("TestProgramFile"));  // which the main function of the tests takes away
+  QCOMPARE(words, QCoreApplication::arguments());
 }
 
 NS_TEST(TestProgramFile)

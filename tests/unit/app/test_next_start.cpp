@@ -1,0 +1,53 @@
+// The command line with which a node starts anew in its process.
+#include <QtTest>
+
+#include "app/node/next_start.h"
+#include "tests/support/test_main.h"
+
+using neuroshard::app::arguments_of_next_start;
+using neuroshard::app::EarlierStart;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+EarlierStart start(bool joined, bool prepared) {
+  EarlierStart before;
+  before.joined = joined;
+  before.prepared = prepared;
+  return before;
+}
+
+}  // namespace
+
+class TestNextStart : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void the_arguments_stay();
+  void a_user_who_agreed_is_not_asked_again();
+  void imported_text_is_not_named_again();
+};
+
+void TestNextStart::the_arguments_stay() {
+  const Words words{"neuroshardd", "run", "--json", "--text", "books"};
+  QVERIFY(arguments_of_next_start(words, start(false, false)) == words);
+  const Words plain{"neuroshardd", "run", "--json"};
+  QVERIFY(arguments_of_next_start(plain, start(false, true)) == plain);
+}
+
+void TestNextStart::a_user_who_agreed_is_not_asked_again() {
+  const Words asked{"neuroshardd", "run", "--join", "neuroshard:join?to=A"};
+  const Words agreed{"neuroshardd", "run", "--join", "neuroshard:join?to=A", "--yes"};
+  QVERIFY(arguments_of_next_start(asked, start(true, false)) == agreed);
+  QVERIFY(arguments_of_next_start(agreed, start(true, false)) == agreed);
+}
+
+void TestNextStart::imported_text_is_not_named_again() {
+  const Words words{"neuroshardd", "run",    "--text",      "books",    "--data-dir",
+                    "d",           "--text", "more=--text", "--text=e", "--textual"};
+  const Words kept{"neuroshardd", "run", "--data-dir", "d", "--textual"};
+  QVERIFY(arguments_of_next_start(words, start(false, true)) == kept);
+}
+
+NS_TEST(TestNextStart)
+#include "test_next_start.moc"
