@@ -37,6 +37,14 @@ class TestPackage(unittest.TestCase):
         self.assertLessEqual({"libc6", "libfmt9", "libqt6gui6"}, needed)
         self.assertEqual(sorted(needed), sorted(named))
 
+    def test_the_services_create_no_wallet(self):
+        """Its words would stand in the journal."""
+        packages = self.unpacked("services")
+        for kind in ("system", "user"):
+            unit = packages.path(f"/usr/lib/systemd/{kind}/neuroshardd.service").read_text()
+            self.assertRegex(unit, r"(?m)^ExecStart=\S+ run .*--existing-wallet")
+            self.assertRegex(unit, r"(?m)^RestartPreventExitStatus=.*\b66\b")
+
     def test_a_module_that_is_left_out_is_found(self):
         """The same package without one module, packed again."""
         packages = self.unpacked("less")
