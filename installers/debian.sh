@@ -45,13 +45,43 @@ packages_at_hand() {
   [ ! -e "$app" ] || echo "$app"
 }
 
-# install_files FILE…: installs package files (absolute paths) with what they depend on.
+# as_apt ARGUMENT…: apt-get without questions, after become_root.
+as_apt() {
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 "$@" </dev/null
+}
+
+# update_and_install NAME_OR_FILE…: with fresh lists of packages, after become_root.
+update_and_install() {
+  # Mirrors drop connections now and then: four tries, a little later each time.
+  for pause in 5 20 60 0; do
+    if as_apt -qq update && as_apt -q -y install --no-install-recommends "$@"; then return 0; fi
+    [ "$pause" != 0 ] || return 1
+    echo "apt-get failed; retrying in $pause s" >&2
+    sleep "$pause"
+  done
+}
+
+# are_installed FILE…: the packages of all these files are installed, in the version of the file or a newer one.
+are_installed() {
+  for file in "$@"; do
+    has=$(dpkg-query -W -f '${db:Status-Status} ${Version}' "$(dpkg-deb -f "$file" Package 2>/dev/null)" 2>/dev/null) || return 1
+    case $has in "installed "*) ;; *) return 1 ;; esac
+    dpkg --compare-versions "${has#installed }" ge "$(dpkg-deb -f "$file" Version)" || return 1
+  done
+}
+
+# install_files FILE…: installs package files (absolute paths) with what they depend on. Where they are installed, it does
+# nothing and needs neither root nor a network.
 install_files() {
+  if are_installed "$@"; then return 0; fi
+  for file in "$@"; do
+    dpkg-deb --fsys-tarfile "$file" >/dev/null || die "$file is damaged: fetch it again"
+  done
   become_root "packages are to be installed "
   say "Installing $(basename -a "$@" | tr '\n' ' ')"
-  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 \
-    install --no-install-recommends "$@" </dev/null ||
-    die "apt-get could not install the packages: if it names a damaged file, fetch that again; else check the network"
+  # The first try needs no network if all that they depend on is installed.
+  as_apt -q -y install --no-install-recommends "$@" || update_and_install "$@" ||
+    die "apt-get could not install the packages: check the network and the package sources, then run this script again"
 }
 
 # install_packages SECTION…: installs missing packages. Without any, it does nothing and requires no network.
@@ -62,21 +92,11 @@ install_packages() {
   [ -n "$missing" ] || return 0
   become_root "these packages are missing: $missing"
   say "Installing packages: $missing"
-  # Mirrors drop connections now and then: four tries, a little later each time.
-  for pause in 5 20 60 0; do
-    if $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=3 update </dev/null &&
-       $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 \
-         install --no-install-recommends $missing </dev/null; then
-      still=$(missing_packages "$@")
-      [ -z "$still" ] || die "apt-get succeeded but these packages are still missing: $still"
-      keep_quiet
-      return 0
-    fi
-    [ "$pause" = 0 ] && break
-    echo "apt-get failed; retrying in $pause s" >&2
-    sleep "$pause"
-  done
-  die "apt-get could not install: $missing- check the network and the package sources, then run this script again"
+  update_and_install $missing ||
+    die "apt-get could not install: $missing- check the network and the package sources, then run this script again"
+  still=$(missing_packages "$@")
+  [ -z "$still" ] || die "apt-get succeeded but these packages are still missing: $still"
+  keep_quiet
 }
 
 # build_jobs: number of parallel compilers. A unit that includes LibTorch takes about 1.2 GB.

@@ -52,3 +52,40 @@ touch "$folder/packages/neuroshardd_0.10.0-1_$architecture.deb" "$folder/package
 at_hand "neuroshardd_0.10.0-1_$architecture.deb"
 touch "$folder/packages/neuroshard_0.10.0-1_$architecture.deb"
 at_hand "neuroshardd_0.10.0-1_$architecture.deb" "neuroshard_0.10.0-1_$architecture.deb"
+
+# Package files: with fresh lists where the present ones do not do, and not again. Programs of the test's own stand in for apt.
+mkdir -p "$folder/stubs" "$folder/tree/DEBIAN"
+chmod 755 "$folder/tree/DEBIAN"
+stub() {
+  printf '#!/bin/sh\n%s\n' "$2" >"$folder/stubs/$1"
+  chmod +x "$folder/stubs/$1"
+}
+stub sudo 'exec "$@"'
+stub sleep :
+stub apt-get "echo \"\$*\" >>'$folder/apt'; case \" \$* \" in *' update '*) >'$folder/fresh' ;; *) test -e '$folder/fresh' ;; esac"
+stub dpkg-query "test -e '$folder/version' && cat '$folder/version'"
+printf '%s\n' 'Package: neuroshardd' 'Version: 0.10.0-1' 'Architecture: all' 'Maintainer: Test <test@neuroshard.example>' \
+  'Description: test' >"$folder/tree/DEBIAN/control"
+dpkg-deb -Znone --root-owner-group --build "$folder/tree" "$folder/own.deb" >/dev/null
+# installs FILE STATUS CALLS: install_files ends so, after so many calls of apt-get.
+installs() {
+  : >"$folder/apt"
+  status=0
+  (PATH="$folder/stubs:$PATH"; install_files "$1") >"$folder/output" 2>&1 || status=$?
+  [ "$status $(grep -c . "$folder/apt")" = "$2 $3" ] ||
+    { cat "$folder/output" "$folder/apt"; echo "installing $1: status $status"; exit 1; }
+}
+installs "$folder/own.deb" 0 3
+for version in 0.9.0-1 0.10.0~rc1-1; do
+  echo "installed $version" >"$folder/version"
+  installs "$folder/own.deb" 0 1
+done
+for version in 0.10.0-1 0.11.0-1; do
+  echo "installed $version" >"$folder/version"
+  installs "$folder/own.deb" 0 0
+done
+echo "config-files 0.10.0-1" >"$folder/version"
+installs "$folder/own.deb" 0 1
+head -c 100 "$folder/own.deb" >"$folder/cut.deb"
+installs "$folder/cut.deb" 1 0
+expect "$folder/cut.deb is damaged"
