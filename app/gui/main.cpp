@@ -10,6 +10,7 @@
 
 #include "app/gui/application.h"
 #include "app/gui/single_instance.h"
+#include "app/gui/user_config.h"
 #include "core/platform/file/paths.h"
 #include "core/platform/file/private_directory.h"
 #include "core/platform/process/memory_privacy.h"
@@ -63,10 +64,11 @@ int run(QApplication& application, const gui::Arguments& arguments, const QStrin
     say(stderr, QString::fromStdString("neuroshard: " + made.error().describe() + '\n'));
     return exit_failed;
   }
-  // One app for each set of data: by the user's choice, or the folder that is named.
-  const QString key = arguments.data_directory.isEmpty() ? places.config_file
-                                                         : QDir().absoluteFilePath(arguments.data_directory);
-  gui::SingleInstance instance(places.runtime_directory, key);
+  const QString chosen = gui::UserConfig(places.config_file).data_directory();
+  gui::SingleInstance instance(
+      places.runtime_directory,
+      gui::instance_key(arguments.data_directory, chosen.isEmpty() ? places.default_data : chosen,
+                        places.config_file));
   QStringList handed_over = words;
   // The app that runs may be in another folder.
   if (!arguments.text.isEmpty()) handed_over << "--text" << QDir().absoluteFilePath(arguments.text);
@@ -77,7 +79,10 @@ int run(QApplication& application, const gui::Arguments& arguments, const QStrin
       say(stderr, "neuroshard: " + instance.error() + '\n');
       return exit_failed;
   }
-  if (arguments.quit) return 0;  // nothing runs
+  if (arguments.quit) {
+    say(stdout, "neuroshard: no app runs here; to quit one with other data, add its --data-dir\n");
+    return 0;
+  }
   install_translations(ui::Preferences(places.config_file).language());
   const SystemClock clock;
   gui::Application app(application, std::move(places), arguments, clock, gui::make_session_sensors());

@@ -1,6 +1,7 @@
 #include "app/gui/single_instance.h"
 
 #include <QCryptographicHash>
+#include <QDir>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QLocalSocket>
@@ -19,7 +20,16 @@ QString short_name(const QString& key) {
       QCryptographicHash::hash(key.toUtf8(), QCryptographicHash::Sha256).toHex().left(16));
 }
 
+QString clean(const QString& path) {
+  return QDir::cleanPath(QDir().absoluteFilePath(path));
+}
+
 }  // namespace
+
+QString instance_key(const QString& named, const QString& usual, const QString& config_file) {
+  if (named.isEmpty() || clean(named) == clean(usual)) return config_file;
+  return clean(named);
+}
 
 SingleInstance::SingleInstance(const QString& folder, const QString& key, QObject* parent)
     : QObject(parent),

@@ -13,12 +13,17 @@
 
 namespace neuroshard::gui {
 
+// Distinguishes apps that may run side by side: those with other data. `named` is the directory of the command
+// line, or empty; `usual` is the one that the app opens without it. The user may choose another usual directory
+// while the app runs, so `config_file`, which holds that choice, stands for it.
+QString instance_key(const QString& named, const QString& usual, const QString& config_file);
+
 class SingleInstance final : public QObject {
   Q_OBJECT
  public:
   static constexpr qsizetype max_message = 64 * 1024;
 
-  // `folder` is private to the user; `key` distinguishes apps that may run side by side.
+  // `folder` is private to the user.
   SingleInstance(const QString& folder, const QString& key, QObject* parent = nullptr);
 
   enum class Role {

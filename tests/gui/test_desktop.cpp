@@ -48,6 +48,7 @@ class TestDesktop : public QObject {
   void links();
   void links_that_are_refused();
   void first_run_missing_disk_and_ready();
+  void apps_with_the_same_data_have_one_key();
   void the_first_app_hears_the_second();
   void what_a_killed_app_left_is_cleared();
   void noise_on_the_socket_is_bounded();
@@ -136,6 +137,18 @@ void TestDesktop::first_run_missing_disk_and_ready() {
   const DataLocation other = look_for_data({data, "ffffffff-89ab-4cde-8f01-23456789abcd", {}});
   QCOMPARE(other.state, DataState::Missing);
   QVERIFY(other.problem.contains("another"));
+}
+
+void TestDesktop::apps_with_the_same_data_have_one_key() {
+  const QString config = "/config/app.ini";
+  QCOMPARE(instance_key({}, "/data", config), config);
+  for (const char* same : {"/data", "/data/", "/other/../data"})
+    QCOMPARE(instance_key(same, "/data", config), config);
+  QCOMPARE(instance_key("/data", "/data/", config), config);
+  for (const char* same : {"/other", "/other/", "/./other"})
+    QCOMPARE(instance_key(same, "/data", config), QString("/other"));
+  QCOMPARE(instance_key("other", "/data", config), QDir::currentPath() + "/other");
+  QCOMPARE(instance_key("/other", {}, config), QString("/other"));
 }
 
 void TestDesktop::the_first_app_hears_the_second() {

@@ -66,6 +66,15 @@ void TestDesktopEntry::installed_programs_find_each_other() {
   wrong.start(folder.filePath("bin/neuroshard"), {"--fast"});
   QVERIFY(wrong.waitForFinished(generous_ms));
   QCOMPARE(wrong.exitCode(), 64);
+  QProcess quit;
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  environment.insert("QT_QPA_PLATFORM", "offscreen");
+  for (const char* name : {"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"}) environment.insert(name, folder.path());
+  quit.setProcessEnvironment(environment);
+  quit.start(folder.filePath("bin/neuroshard"), {"--quit"});
+  QVERIFY(quit.waitForFinished(generous_ms));
+  QCOMPARE(quit.exitCode(), 0);
+  QVERIFY(quit.readAllStandardOutput().contains("no app runs"));
 }
 
 NS_TEST(TestDesktopEntry)
