@@ -12,6 +12,7 @@ class TestChainCommand : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase();
+  void a_chain_that_may_not_be_read_is_no_missing_one();
   void two_begin_together();
   void a_running_node_s_chain_is_shown_checked_and_exported();
   void going_on_is_refused_while_the_other_answers();
@@ -34,6 +35,15 @@ void TestChainCommand::initTestCase() {
                      {"--voters", "invited", "--block-time-s", "5", "--stall-after-s", "120",
                       "--admission-contributions", "2"}),
            QByteArray());
+}
+
+// A link to itself can't be opened by root either.
+void TestChainCommand::a_chain_that_may_not_be_read_is_no_missing_one() {
+  QVERIFY(QDir().mkpath(run_.path("closed")));
+  QVERIFY(QFile::link("profile.json", run_.path("closed") + "/profile.json"));
+  const ProcessResult shown = run_node({"chain", "show", "--data-dir", run_.path("closed")});
+  QCOMPARE(shown.exit_code, 77);
+  QVERIFY2(shown.err.contains("closed/profile.json"), shown.text().constData());
 }
 
 void TestChainCommand::two_begin_together() {

@@ -18,9 +18,13 @@ Expected<ChainPlace> chain_place(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
   const std::string profile_path = directory + "/profile.json";
   ChainPlace place{directory, directory + "/chain", {}, {}};
-  if (!context.files.exists(profile_path) || !context.files.exists(place.log()))
+  for (const std::string& path : {profile_path, place.log()}) {
+    const auto file = context.files.open_read(path);
+    if (file.ok()) continue;
+    if (file.error().code != ErrorCode::NotFound) return file.error();
     return make_error(ErrorCode::NotFound,
                       fmt::format("{} has no chain: a node has one once it has joined a network", directory));
+  }
   NS_ASSIGN_OR_RETURN(place.profile, config::load_network_profile(context.files, profile_path));
   place.rules = runtime::chain_rules(place.profile.consensus, config::network_id(place.profile.consensus));
   return place;

@@ -18,7 +18,7 @@ struct ChainPlace {
   chain::ChainRules rules;
   std::string log() const { return chain + "/blocks"; }
 };
-// NotFound: the data directory has no chain.
+// NotFound: the data directory has no chain. Denied: another user's.
 Expected<ChainPlace> chain_place(CommandContext& context);
 
 // The history on the disk, block by block. Threads: the command's.

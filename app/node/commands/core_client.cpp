@@ -24,8 +24,12 @@ Error no_core(const std::string& path, const Error& reason, CommandContext& cont
   if (platform::find_process(platform::read_lock_holder(path).pid)) {
     const auto lock = platform::DirectoryLock::acquire(path, context.clock);
     if (!lock.ok() && lock.error().code == ErrorCode::Busy) {
-      return make_error(ErrorCode::Busy,
-                        lock.error().message + "; it has no control service, only \"neuroshardd run\" does");
+      return make_error(
+          ErrorCode::Busy,
+          fmt::format("{}. Commands find \"neuroshardd run\" by a control file, and {} has none of a "
+                      "running node on this directory. If the node was started with another "
+                      "XDG_RUNTIME_DIR, set the same one",
+                      lock.error().message, platform::runtime_directory(platform::process_environment())));
     }
   }
   std::string text = fmt::format("no neuroshardd runs on {}", path);
