@@ -1,7 +1,8 @@
 # Files that are made at installation, so that they always say what the installed programs do. Run by `cmake --install` and
 # cpack with NS_SOURCE (the source tree), NS_BIN (folder of the programs), NS_DATA (share/ of the target) and NS_PROGRAMS.
 
-# make_file(OUT COMMAND …): what the command prints becomes the file.
+# make_file(OUT COMMAND …): what the command prints becomes the file. It is listed in install_manifest.txt like the other files,
+# without $DESTDIR.
 function(make_file out)
   get_filename_component(folder "${out}" DIRECTORY)
   file(MAKE_DIRECTORY "${folder}")
@@ -12,6 +13,10 @@ function(make_file out)
   endif()
   file(CHMOD "${out}" PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
   message(STATUS "Made: ${out}")
+  string(LENGTH "$ENV{DESTDIR}" skipped)
+  string(SUBSTRING "${out}" ${skipped} -1 installed)
+  list(APPEND CMAKE_INSTALL_MANIFEST_FILES "${installed}")
+  set(CMAKE_INSTALL_MANIFEST_FILES "${CMAKE_INSTALL_MANIFEST_FILES}" PARENT_SCOPE)
 endfunction()
 
 foreach(program IN LISTS NS_PROGRAMS)

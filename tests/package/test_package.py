@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The packages of a build hold what they should, and the check of that bites. Run by packed.py."""
+import os
 import pathlib
 import re
 import shutil
@@ -36,6 +37,23 @@ class TestPackage(unittest.TestCase):
                   for name in check.Packages.control(deb)["Depends"].split(",")} - {"adduser", "neuroshardd"}
         self.assertLessEqual({"libc6", "libfmt9", "libqt6gui6"}, needed)
         self.assertEqual(sorted(needed), sorted(named))
+
+    def test_made_files_are_listed_as_installed(self):
+        """The guide removes an installation by that list."""
+        root, listing, script = (self.folder / name for name in ("made", "made.txt", "made.cmake"))
+        script.write_text(f"""set(NS_SOURCE "{packed.ROOT}")
+set(NS_BIN "{os.environ['NS_BUILD']}/bin")
+set(NS_DATA "{root}/usr/share")
+set(NS_PROGRAMS neuroshardd)
+set(CMAKE_INSTALL_MANIFEST_FILES /usr/bin/neuroshardd)
+include("{packed.ROOT}/installers/made_files.cmake")
+file(WRITE "{listing}" "${{CMAKE_INSTALL_MANIFEST_FILES}}")
+""")
+        subprocess.run(["cmake", "-P", str(script)], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "DESTDIR": str(root)})
+        made = {"/" + str(file.relative_to(root)) for file in root.rglob("*") if file.is_file()}
+        self.assertIn("/usr/share/man/man1/neuroshardd.1", made)
+        self.assertEqual(made | {"/usr/bin/neuroshardd"}, set(listing.read_text().split(";")))
 
     def test_the_services_create_no_wallet(self):
         """Its words would stand in the journal."""
