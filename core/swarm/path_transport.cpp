@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "core/dht/messages.h"
 
@@ -54,7 +55,7 @@ class PathChannel final : public net::PeerChannel {
   platform::Endpoint endpoint() const override { return endpoint_; }
   void call(net::Method method, Bytes request, Duration deadline, net::CallDone done) override {
     traffic_->count(id(), 0, request.size());
-    drop_former();
+    drop_unused();
     inner_->call(
         method, std::move(request), deadline,
         [traffic = traffic_, peer = id(), use = use_, done = std::move(done)](Expected<Bytes> answer) {
@@ -63,27 +64,32 @@ class PathChannel final : public net::PeerChannel {
         });
   }
   std::shared_ptr<net::PeerStream> open(net::Method method, Duration patience) override {
-    drop_former();
+    drop_unused();
     return std::make_shared<CountedStream>(inner_->open(method, patience), traffic_, id(), use_);
   }
 
   // Uses this connection, which leads to the same node, from now on. Running calls and streams end on the
-  // former.
+  // one where they began.
   void switch_to(std::shared_ptr<net::PeerChannel> better, const PathTransport::Path& path) {
-    former_ = std::exchange(inner_, std::move(better));
-    former_use_ = std::exchange(use_, std::make_shared<char>());
+    formers_.push_back(
+        {std::exchange(inner_, std::move(better)), std::exchange(use_, std::make_shared<char>())});
     path_ = path;
   }
   const std::shared_ptr<net::PeerChannel>& inner() const { return inner_; }
   const PathTransport::Path& path() const { return path_; }
 
  private:
-  void drop_former() {
-    if (former_ && former_use_.use_count() == 1) former_.reset();
+  struct Former {
+    std::shared_ptr<net::PeerChannel> channel;
+    std::shared_ptr<void> use;
+  };
+  void drop_unused() {
+    std::erase_if(formers_, [](const Former& former) { return former.use.use_count() == 1; });
   }
 
-  std::shared_ptr<net::PeerChannel> inner_, former_;
-  std::shared_ptr<void> use_ = std::make_shared<char>(), former_use_;  // held by running calls and streams
+  std::shared_ptr<net::PeerChannel> inner_;
+  std::shared_ptr<void> use_ = std::make_shared<char>();  // held by running calls and streams
+  std::vector<Former> formers_;  // at most two: a path moves from a relay to TURN, and then to a punched one
   const std::shared_ptr<TrafficBook> traffic_;
   const platform::Endpoint endpoint_;  // that was dialled; of a relayed one: the relay's
   PathTransport::Path path_;           // now

@@ -134,6 +134,7 @@ class TestPathTransport : public QObject {
   void who_is_dialled_itself_dials_a_turn_server_first();
   void others_come_through_the_relay_and_are_let_in();
   void who_is_not_let_in_stays_relayed();
+  void a_call_outlasts_two_moves_of_its_connection();
 
  private:
   void run(const std::function<void()>& task) const {
@@ -169,6 +170,14 @@ class TestPathTransport : public QObject {
     PathTransport::Path found;
     run([&] { found = paths_->path_to(far_->id, relay_->endpoint); });
     return found;
+  }
+  void answer_punch(Bytes request, net::CallDone done) {
+    QVERIFY(far_->executor->post([this, request = std::move(request), done = std::move(done)] {
+      far_->puncher->answer({crypto::node_id(key_of(1).public_key()), {loopback, 1}}, request,
+                            [this, done](Expected<Bytes> answer) {
+                              QVERIFY(executor_->post([done, answer = std::move(answer)] { done(answer); }));
+                            });
+    }));
   }
   void close(std::shared_ptr<net::PeerChannel>& channel) {
     run([&] { channel.reset(); });
@@ -262,12 +271,7 @@ void TestPathTransport::a_relayed_connection_goes_on_over_a_punched_one() {
       return;
     }
     QCOMPARE(method, net::Method::Punch);
-    QVERIFY(far_->executor->post([this, request = std::move(request), done = std::move(done)] {
-      far_->puncher->answer({crypto::node_id(key_of(1).public_key()), {loopback, 1}}, request,
-                            [this, done](Expected<Bytes> answer) {
-                              QVERIFY(executor_->post([done, answer = std::move(answer)] { done(answer); }));
-                            });
-    }));
+    answer_punch(std::move(request), std::move(done));
   };
   auto channel = connect(relay_->endpoint);
   QVERIFY(channel);
@@ -459,6 +463,42 @@ void TestPathTransport::who_is_not_let_in_stays_relayed() {
   const Endpoint inside{IpAddress::v4(192, 168, 1, 1), 80};
   know({{net::Reach::Turn, inside}}, 0);
   run([&] { QVERIFY(!paths_->contact_of(*book_->find(far_->id, the_clock.wall_now()), false)); });
+}
+
+void TestPathTransport::a_call_outlasts_two_moves_of_its_connection() {
+  know({{net::Reach::Turn, turn}, {net::Reach::Relayed, relay_->endpoint}},
+       static_cast<std::uint64_t>(net::Feature::Punch));
+  net::CallDone slow;
+  wire_->called = [&](const Endpoint&, net::Method method, Bytes request, net::CallDone done) {
+    if (method == net::Method::Punch) return answer_punch(std::move(request), std::move(done));
+    if (method == net::Method::Ping && !slow) {
+      slow = std::move(done);  // under way for long
+      return;
+    }
+    QVERIFY(executor_->post([done = std::move(done)] { done(Bytes()); }));
+  };
+  run([&] { paths_->set_own({true, /*dialled=*/false, seen_at}); });
+  auto channel = connect(turn);
+  QVERIFY(channel);
+  bool slow_ended = false;
+  const auto call = [&](const net::CallDone& done) { channel->call(net::Method::Ping, {1}, generous, done); };
+  run([&] {
+    call([&](const Expected<Bytes>& answer) { slow_ended = answer.ok(); });
+    paths_->ask_for_turn_permissions();
+  });
+  QTRY_VERIFY_WITH_TIMEOUT(path().way == Way::Turn, 20'000);
+  run([&] { paths_->punch_relayed(); });
+  QTRY_VERIFY_WITH_TIMEOUT(path().way == Way::Punched, 30'000);
+  run([&] {
+    call([](const Expected<Bytes>&) {});
+    QCOMPARE(wire_->open, std::size_t{2});  // the relayed one in use, and the punched one
+    slow(Bytes{1});
+    QVERIFY(slow_ended);
+    slow = [](const Expected<Bytes>&) {};  // lets go of the connection; no later call is slow
+    call([](const Expected<Bytes>&) {});
+    QCOMPARE(wire_->open, std::size_t{1});
+  });
+  close(channel);
 }
 
 NS_TEST(TestPathTransport)
