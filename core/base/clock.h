@@ -34,6 +34,8 @@ class ManualClock final : public Clock {
     return WallTime(epoch_ + std::chrono::duration_cast<std::chrono::milliseconds>(elapsed_));
   }
   void advance(Duration by) { elapsed_ += by; }
+  // Wall time alone, as when the machine was suspended or its clock is set.
+  void jump_wall(std::chrono::milliseconds by) { epoch_ += by; }
 
  private:
   Duration elapsed_{0};

@@ -196,8 +196,8 @@ void DhtNode::publish(const std::string& path, Bytes payload, std::function<void
   auto record = make_record(services_.key, network_id_, path, payload, sequence, expires);
   if (!record.ok()) return done(record.error());
   const Duration pause = known == owned_.end() ? Duration(0) : known->second.pause;
-  owned_[path] = {std::move(payload), services_.clock.monotonic_now() + config_.record_life / 2, sequence,
-                  pause};
+  owned_[path] = {std::move(payload), services_.clock.monotonic_now() + config_.record_life / 2, expires,
+                  sequence, pause};
 
   const net::NodeId key = key_of(network_id_, path);
   if (config_.member_port != 0) {  // this node keeps it if it is one of the nearest members
@@ -281,10 +281,18 @@ net::NodeId DhtNode::random_id(int shared) {
   return id;
 }
 
+// Members judge a record by wall time. It goes on while the machine is suspended, and jumps when the clock is
+// set; the monotonic time does neither.
+bool DhtNode::is_due(const Owned& owned, MonotonicTime now, WallTime wall_now) const {
+  return owned.due <= now || owned.expires - config_.record_life / 2 <= wall_now ||
+         owned.expires - config_.record_life > wall_now;
+}
+
 void DhtNode::publish_due(MonotonicTime now) {
+  const WallTime wall_now = services_.clock.wall_now();
   std::vector<std::pair<MonotonicTime, std::string>> due;
   for (const auto& [path, owned] : owned_)
-    if (owned.due <= now) due.emplace_back(owned.due, path);
+    if (is_due(owned, now, wall_now)) due.emplace_back(owned.due, path);
   std::sort(due.begin(), due.end());  // the longest waiting first
   if (due.size() > config_.most_renewed) due.resize(config_.most_renewed);
   for (const auto& [since, path] : due) {

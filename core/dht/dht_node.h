@@ -92,6 +92,7 @@ class DhtNode {
   struct Owned {
     Bytes payload;
     MonotonicTime due{};
+    WallTime expires{};  // of the record that was published last
     std::uint64_t sequence = 0;
     Duration pause{0};  // after failures: twice as long each time
   };
@@ -112,6 +113,7 @@ class DhtNode {
   void store_at(std::shared_ptr<Storing> storing);
   void upkeep();
   void refill(MonotonicTime now);
+  bool is_due(const Owned& owned, MonotonicTime now, WallTime wall_now) const;
   void publish_due(MonotonicTime now);
   net::Answer answer(const net::Caller& from, net::Method method, const Request& request);
   net::Answer keep(const net::Caller& from, Record record);

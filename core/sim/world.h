@@ -31,6 +31,9 @@ class World {
   // Runs until `condition` holds, at most until `end`; whether it held.
   bool run_until(const std::function<bool()>& condition, MonotonicTime end);
 
+  // The wall time of all hosts jumps; what is due is due when it was.
+  void jump_wall(std::chrono::milliseconds by) { clock_.jump_wall(by); }
+
   // Once it is cancelled nothing runs any more, and both return.
   void stop_with(CancelToken stop) { stop_ = std::move(stop); }
 

@@ -58,8 +58,16 @@ void Advertiser::renew() {
 }
 
 bool Advertiser::renewal_due() const {
-  return delegation_expired() || capacity_changed() || line_changed() ||
-         context_.services.clock.monotonic_now() - record_made_ > context_.options.record_life / 2;
+  return delegation_expired() || capacity_changed() || line_changed() || record_is_old();
+}
+
+// Other nodes judge the record by wall time. It goes on while the machine is suspended, and jumps when the
+// clock is set; the monotonic time does neither.
+bool Advertiser::record_is_old() const {
+  const Clock& clock = context_.services.clock;
+  const Duration half = context_.options.record_life / 2;
+  const WallTime now = clock.wall_now();
+  return clock.monotonic_now() - record_made_ > half || now + half >= record_.expires || record_.made > now;
 }
 
 bool Advertiser::delegation_expired() const {

@@ -62,6 +62,7 @@ class Advertiser {
   bool line_changed() const;
   bool delegation_expired() const;
   bool record_is_fresh() const;
+  bool record_is_old() const;
   bool can_call(const net::NodeRecord& record) const;
   bool is_told(const net::NodeRecord& record, unsigned most_tries) const;
   bool all_were_tried() const;

@@ -88,6 +88,7 @@ class TestPublishing : public QObject {
   void what_was_published_together_is_renewed_in_turns();
   void who_finds_a_key_full_asks_less_and_less_often();
   void what_nobody_could_take_is_soon_there();
+  void what_wall_time_made_old_is_published_again();
   void a_record_that_expires_before_all_time_is_refused();
 };
 
@@ -134,6 +135,24 @@ void TestPublishing::what_nobody_could_take_is_soon_there() {
   table.network.set_online(one.host, true);
   table.world.run_for(4 * minute);
   QCOMPARE(table.found(2, "/layers/3"), std::size_t{1});
+}
+
+// After a suspend or a change of the clock, the monotonic time says that the record is young.
+void TestPublishing::what_wall_time_made_old_is_published_again() {
+  Table table(4);
+  table.members[0].node->publish("/layers/3", {}, ignore);
+  table.world.run_for(minute);
+  QCOMPARE(table.found(2, "/layers/3"), std::size_t{1});
+  table.world.jump_wall(std::chrono::hours(2));
+  table.world.run_for(2 * minute);
+  QCOMPARE(table.found(2, "/layers/3"), std::size_t{1});
+  // Back: members refuse a record that claims to live for more than a day.
+  table.world.jump_wall(-std::chrono::hours(30));
+  table.world.run_for(2 * minute);
+  QCOMPARE(table.found(2, "/layers/3"), std::size_t{1});
+  const std::uint64_t before = table.stores();
+  table.world.run_for(20 * minute);
+  QCOMPARE(table.stores(), before);  // once is enough
 }
 
 // The time is the sender's choice.

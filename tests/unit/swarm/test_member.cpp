@@ -19,6 +19,7 @@ class TestMember : public QObject {
   void a_dead_tracker_is_tried_until_it_lives();
   void a_node_that_does_not_listen_is_a_client();
   void records_travel_by_the_table();
+  void a_record_is_renewed_when_wall_time_jumps();
   void with_loss();
   void who_sends_nonsense_is_banned();
   void who_does_not_wait_is_banned();
@@ -117,6 +118,25 @@ void TestMember::records_travel_by_the_table() {
   const auto record = net::decode_node_record((*found)->records[0].payload).value();
   QVERIFY(record.id() == nodes[6]->id);
   QVERIFY(net::check_node_record(record, network_id(), village.world.clock().wall_now()).ok());
+}
+
+// After a suspend or a change of the clock, the monotonic time says that the record is young.
+void TestMember::a_record_is_renewed_when_wall_time_jumps() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  village.add({&tracker});
+  const auto registered = [&] { return tracker.member->statistics().nodes == 1; };
+  QVERIFY(village.run_until(registered, minute));
+  village.world.jump_wall(std::chrono::hours(2));
+  village.world.run_for(minute);
+  QVERIFY(registered());
+  // Back, and the tracker has to be told anew.
+  village.world.jump_wall(-std::chrono::hours(2));
+  MemberOptions again = Village::listening();
+  again.tracker = true;
+  village.restart(tracker, again, 77);
+  village.world.run_for(minute);
+  QVERIFY(registered());
 }
 
 void TestMember::with_loss() {
