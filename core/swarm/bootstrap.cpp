@@ -21,6 +21,13 @@ constexpr std::size_t max_dht_request = 16u << 10;
 constexpr std::size_t cached_at_a_time = 4;
 constexpr std::size_t most_found = 8;
 constexpr std::size_t tries_of_found = 2;
+// Between two registrations at a tracker that refuses them. The first pause is short: room may come free.
+constexpr Duration least_refused = std::chrono::seconds(30);
+constexpr Duration longest_refused = std::chrono::minutes(10);
+
+bool is_refusal(const Error& error) {
+  return error.code == ErrorCode::Denied || error.code == ErrorCode::Exhausted;
+}
 
 }  // namespace
 
@@ -39,11 +46,19 @@ struct Bootstrap::Source {
   bool beating = false;  // a heartbeat has no answer yet: no other call begins
   std::uint64_t beats = 0;
   std::uint64_t informed = 0;  // sequence of the record that it was given
+  std::string refusal;         // why this tracker does not register the node; empty: it does
+  Duration refused_pause{0};
+  MonotonicTime register_at{};  // after a refusal
   std::unique_ptr<TimerHandle> timer;
 
   // It has one call at a time: the end of one may drop the channel of another. Each call ends with a look whether the
   // record has changed.
   bool is_free() const { return channel && !busy && !beating; }
+  std::string success() const {
+    if (!tracker) return "connected";
+    if (refusal.empty()) return "registered";
+    return "names other nodes, but does not register this one: " + refusal;
+  }
   std::string where() const { return peer.name.empty() ? platform::to_text(peer.endpoint) : peer.name; }
 };
 
@@ -212,6 +227,7 @@ void Bootstrap::dial(Source& source) {
           return failed(source, make_error(ErrorCode::Denied, "this node itself"));
         source.channel = std::move(*channel);
         source.tracker = source.channel->hello().offers(net::Feature::Tracker);
+        source.refusal.clear();
         context_.services.logger.info(
             "swarm", fmt::format("connected to {} {}", source.tracker ? "tracker" : "peer", source.where()));
         learn_address(source);
@@ -267,9 +283,22 @@ void Bootstrap::introduce(Source& source) {
   source.informed = advertiser_.record().sequence;
   ask(source, net::Method::TrackerRegister, net::encode_node_record(advertiser_.record()),
       [this, &source](const Expected<Bytes>& answer) {
-        if (!answer.ok()) return failed(source, answer.error());
+        if (!answer.ok() && !is_refusal(answer.error())) return failed(source, answer.error());
+        note_registration(source, answer);
         fetch_peers(source);
       });
+}
+
+// A tracker that is full, or that sees this node elsewhere than its record says, still names others.
+void Bootstrap::note_registration(Source& source, const Expected<Bytes>& answer) {
+  source.refusal = answer.ok() ? std::string() : answer.error().describe();
+  if (answer.ok()) {
+    source.refused_pause = Duration(0);
+    return;
+  }
+  source.refused_pause = std::clamp(source.refused_pause * 2, least_refused, longest_refused);
+  source.register_at = context_.services.clock.monotonic_now() + source.refused_pause;
+  context_.services.logger.info("swarm", fmt::format("{}: {}", source.where(), source.success()));
 }
 
 void Bootstrap::fetch_peers(Source& source) {
@@ -285,7 +314,7 @@ void Bootstrap::fetch_peers(Source& source) {
     if (!records.ok()) return failed(source, records.error());
     source.pause = Duration(0);
     source.busy = false;
-    source.state = source.tracker ? "registered" : "connected";
+    source.state = source.success();
     std::vector<net::Contact> contacts;
     if (source.channel->hello().offers(net::Feature::Dht))
       contacts.push_back({source.channel->id(), source.channel->endpoint()});
@@ -298,8 +327,10 @@ void Bootstrap::fetch_peers(Source& source) {
 }
 
 void Bootstrap::beat(Source& source) {
-  if (source.informed != advertiser_.record().sequence) return introduce(source);
-  const net::Method method = source.tracker ? net::Method::TrackerHeartbeat : net::Method::Ping;
+  const bool refused = !source.refusal.empty();
+  const bool again = refused && context_.services.clock.monotonic_now() >= source.register_at;
+  if (again || source.informed != advertiser_.record().sequence) return introduce(source);
+  const net::Method method = source.tracker && !refused ? net::Method::TrackerHeartbeat : net::Method::Ping;
   source.beating = true;
   ask(source, method, {}, [this, &source](const Expected<Bytes>& answer) {
     source.beating = false;

@@ -87,6 +87,7 @@ class Bootstrap {
   void ask(Source& source, net::Method method, Bytes request, Done done);
   void learn_address(Source& source);
   void introduce(Source& source);
+  void note_registration(Source& source, const Expected<Bytes>& answer);
   void fetch_peers(Source& source);
   void beat(Source& source);
   std::unique_ptr<TimerHandle> later(Duration delay, std::function<void()> task);

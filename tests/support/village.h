@@ -33,20 +33,21 @@ inline Hash256 network_id() {
 // Names, as a server of names gives them that is away for the first few questions.
 class Names final : public NameResolver {
  public:
-  Names(Executor& executor, std::map<std::string, platform::Endpoint> known, int away)
+  using Known = std::map<std::string, std::vector<platform::Endpoint>>;
+  Names(Executor& executor, Known known, int away)
       : executor_(executor), known_(std::move(known)), away_(away) {}
   void look_up(const std::string& name, Found found) override {
     ++asked;
     Expected<std::vector<platform::Endpoint>> answer = make_error(ErrorCode::Unavailable, "no answer now");
     const auto entry = known_.find(name);
-    if (asked > away_ && entry != known_.end()) answer = std::vector{entry->second};
+    if (asked > away_ && entry != known_.end()) answer = entry->second;
     QVERIFY(executor_.post([found = std::move(found), answer] { found(answer); }));
   }
   int asked = 0;
 
  private:
   Executor& executor_;
-  std::map<std::string, platform::Endpoint> known_;
+  Known known_;
   int away_;
 };
 
@@ -73,6 +74,28 @@ struct Host {
   std::unique_ptr<Names> names;
   std::unique_ptr<Member> member;
   net::NodeId id{};
+};
+
+// Stands before a tracker and gives other answers than it does.
+class Front final : public net::PeerService {
+ public:
+  using Answer = std::function<void(net::Method, Expected<Bytes>, const net::Respond&)>;
+  Front(Host& host, Answer answer) : inner_(*host.member), answer_(std::move(answer)) {
+    host.transport->serve(this);
+  }
+  void on_call(const net::Caller& from, net::Method method, Bytes request, net::Respond respond) override {
+    inner_.on_call(from, method, std::move(request), [this, method, respond](Expected<Bytes> answer) {
+      answer_(method, std::move(answer), respond);
+    });
+  }
+  void on_stream(const net::Caller& from, net::Method method,
+                 std::shared_ptr<net::PeerStream> stream) override {
+    inner_.on_stream(from, method, std::move(stream));
+  }
+
+ private:
+  net::PeerService& inner_;
+  const Answer answer_;
 };
 
 // How one member differs from the others.

@@ -15,28 +15,6 @@ namespace {
 
 const platform::IpAddress nowhere = platform::IpAddress::v4(11, 250, 0, 1);
 
-// Stands before a tracker and gives other answers than it does.
-class Front final : public net::PeerService {
- public:
-  using Answer = std::function<void(net::Method, Expected<Bytes>, const net::Respond&)>;
-  Front(Host& host, Answer answer) : inner_(*host.member), answer_(std::move(answer)) {
-    host.transport->serve(this);
-  }
-  void on_call(const net::Caller& from, net::Method method, Bytes request, net::Respond respond) override {
-    inner_.on_call(from, method, std::move(request), [this, method, respond](Expected<Bytes> answer) {
-      answer_(method, std::move(answer), respond);
-    });
-  }
-  void on_stream(const net::Caller& from, net::Method method,
-                 std::shared_ptr<net::PeerStream> stream) override {
-    inner_.on_stream(from, method, std::move(stream));
-  }
-
- private:
-  net::PeerService& inner_;
-  const Answer answer_;
-};
-
 bool all_know(const std::vector<Host*>& nodes, std::size_t others) {
   return std::all_of(nodes.begin(), nodes.end(), [&](const Host* node) {
     const MemberView view = node->member->view();
@@ -61,6 +39,7 @@ class TestBadTrackers : public QObject {
   void one_that_never_answers_in_time_is_done_without();
   void one_that_answers_nonsense_is_done_without();
   void a_node_registers_after_its_heartbeat_not_beside_it();
+  void a_full_one_still_names_peers();
 };
 
 // It sends everybody elsewhere: records with another address than their nodes have signed.
@@ -172,6 +151,33 @@ void TestBadTrackers::a_node_registers_after_its_heartbeat_not_beside_it() {
   }
   QVERIFY2(registered > 30, qPrintable(QString::number(registered)));
   QCOMPARE(beside, 0);
+}
+
+void TestBadTrackers::a_full_one_still_names_peers() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  bool full = false;
+  int refused = 0;
+  Front front(tracker, [&](net::Method method, Expected<Bytes> answer, const net::Respond& respond) {
+    if (method != net::Method::TrackerRegister || !full) return respond(std::move(answer));
+    ++refused;
+    respond(make_error(ErrorCode::Exhausted, "this tracker has reached its limit of nodes"));
+  });
+  village.add({&tracker});
+  QVERIFY(village.run_until([&] { return tracker.member->statistics().reachable == 1; }, minute));
+  full = true;
+  const Host& late = village.add({&tracker});
+  QVERIFY(village.run_until([&] { return late.member->view().table == 1; }, minute));
+  const auto source = [&] { return late.member->view().sources[0]; };
+  // It stays connected and asks for a place now and then.
+  for (int i = 0; i < 20; ++i) {
+    village.world.run_for(minute);
+    QVERIFY2(source().connected, source().state.c_str());
+  }
+  QVERIFY2(source().state.find("limit of nodes") != std::string::npos, source().state.c_str());
+  QVERIFY2(refused >= 3 && refused < 12, qPrintable(QString::number(refused)));
+  full = false;
+  QVERIFY(village.run_until([&] { return source().state == "registered"; }, 11 * minute));
 }
 
 NS_TEST(TestBadTrackers)
