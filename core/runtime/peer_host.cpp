@@ -150,6 +150,7 @@ void PeerHost::open_meter(const PeerHostOptions& options) {
 void PeerHost::open_member(const PeerHostOptions& options, std::uint64_t seed) {
   swarm::MemberOptions member = options.swarm;
   member.port = endpoint_.port;
+  member.listens_at = endpoint_.ip;
   member_ = std::make_unique<swarm::Member>(
       swarm::MemberServices{key_, *limited_, *executor_, services_.clock, services_.logger, names_.get(),
                             router_.get(), tunnels_.get(), relay_.get(), conduct_.get(), line_.get(), &ranks_,

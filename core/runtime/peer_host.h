@@ -36,7 +36,7 @@ struct PeerHostOptions {
   net::TrafficLimits traffic;                // of a member
   net::TrafficCap* traffic_cap = nullptr;    // of a member; outlives the host
   Bytes bans;                  // of an earlier run (net::BanList); an unreadable list is dropped
-  swarm::MemberOptions swarm;  // the port comes from `listen`
+  swarm::MemberOptions swarm;  // port and address come from `listen`
 };
 
 class PeerHost {

@@ -36,9 +36,10 @@ struct Bootstrap::Source {
   FirstPeer peer;
   net::Dial dial;  // of this try
   bool cached = false;
-  bool found = false;     // suggested by a rendezvous: given up after two tries
-  bool given_up = false;  // its place is free
-  std::size_t tries = 0;
+  bool found = false;            // suggested by a rendezvous: given up after two tries
+  bool given_up = false;         // its place is free
+  std::size_t tries = 0;         // of a found one
+  std::size_t next_address = 0;  // of its name; 0 after a connection that worked
   std::shared_ptr<net::PeerChannel> channel;
   std::string state = "not tried yet";
   Duration pause{0};
@@ -207,8 +208,12 @@ void Bootstrap::try_source(Source& source) {
         if (!life.alive()) return;
         if (!found.ok()) return failed(source, found.error());
         if (found->empty()) return failed(source, make_error(ErrorCode::NotFound, "the name has no address"));
-        // The next address at each try.
-        source.dial = {(*found)[source.tries++ % found->size()], source.peer.id};
+        // Others can dial this node where they see it, if it listens at addresses of that IP version.
+        std::vector<platform::Endpoint> at = *found;
+        std::stable_partition(at.begin(), at.end(), [this](const platform::Endpoint& one) {
+          return context_.options.listens_in_version_of(one.ip);
+        });
+        source.dial = {at[source.next_address++ % at.size()], source.peer.id};
         dial(source);
       });
 }
@@ -313,6 +318,7 @@ void Bootstrap::fetch_peers(Source& source) {
         answer.ok() ? decode_records(*answer) : Expected<std::vector<net::NodeRecord>>(answer.error());
     if (!records.ok()) return failed(source, records.error());
     source.pause = Duration(0);
+    source.next_address = 0;
     source.busy = false;
     source.state = source.success();
     std::vector<net::Contact> contacts;

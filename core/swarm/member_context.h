@@ -28,6 +28,7 @@ struct MemberOptions {
   Hash256 network_id{};
   std::string program;
   std::uint16_t port = 0;          // where it listens; 0 = it only dials
+  platform::IpAddress listens_at;  // of one IP version; "::": of both
   bool one_lan = false;            // a private network: private addresses count
   bool tracker = false;            // serves as one
   std::vector<FirstPeer> sources;  // trackers and bootstrap peers
@@ -41,6 +42,10 @@ struct MemberOptions {
   Duration capacity_told = std::chrono::seconds(60);
   std::string turn_server;   // the user's own: "turn.example.org:3478"; empty: none
   std::string turn_trouble;  // why it is not used, if that is known at the start (there is no account for it)
+
+  bool listens_in_version_of(const platform::IpAddress& ip) const {
+    return listens_at == platform::IpAddress{} || listens_at.is_v4() == ip.is_v4();
+  }
 };
 
 struct MemberServices {  // all outlive the member

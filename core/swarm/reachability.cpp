@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/swarm/messages.h"
 
@@ -111,7 +112,15 @@ void Reachability::update_own_path() {
 // ---- Direct: the dial-back.
 
 void Reachability::seen(const net::PeerChannel& by, const platform::Endpoint& at) {
-  keeper_.seen(observer_of(by), at);
+  const ReachKeeper::Observer observer = observer_of(by);
+  if (context_.options.listens_in_version_of(at.ip)) {
+    for (const ReachKeeper::Observer one : std::exchange(undialable_, {})) keeper_.gone(one);
+  } else {
+    const auto known = keeper_.seen_at();
+    if (known && context_.options.listens_in_version_of(known->ip)) return;
+    undialable_.insert(observer);
+  }
+  keeper_.seen(observer, at);
 }
 
 void Reachability::gone(const net::PeerChannel& observer) {
@@ -119,7 +128,9 @@ void Reachability::gone(const net::PeerChannel& observer) {
   const bool others = std::any_of(all.begin(), all.end(), [&](const FirstConnection& peer) {
     return observer_of(*peer.channel) == observer_of(observer);
   });
-  if (!others) keeper_.gone(observer_of(observer));
+  if (others) return;
+  undialable_.erase(observer_of(observer));
+  keeper_.gone(observer_of(observer));
 }
 
 bool Reachability::due(const net::PeerChannel& observer) const {

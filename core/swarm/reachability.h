@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,7 +58,8 @@ class Reachability {
                const std::shared_ptr<net::RequestLimiter>& calls, Events events);
   ~Reachability();
 
-  // The node at the other end of this connection sees this one at this address.
+  // The node at the other end of this connection sees this one at this address. One of an IP version in which
+  // this node does not listen counts only while no other is known: it may still lead to a relay.
   void seen(const net::PeerChannel& by, const platform::Endpoint& at);
   // The connection has ended. What its address group sees counts on while another first connection is of it.
   void gone(const net::PeerChannel& observer);
@@ -100,7 +102,8 @@ class Reachability {
   const MemberContext context_;
   const Events events_;
   ReachKeeper keeper_;
-  std::unique_ptr<Puncher> puncher_;  // null: no tunnels
+  std::set<ReachKeeper::Observer> undialable_;  // see this node where it does not listen
+  std::unique_ptr<Puncher> puncher_;            // null: no tunnels
   std::optional<platform::Endpoint> relay_, turn_;
   std::string relay_trouble_, turn_trouble_;
   TurnIngress turn_ingress_;

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/base/check.h"
+#include "core/dht/messages.h"
 #include "tests/support/keys.h"
 #include "tests/support/test_main.h"
 #include "tests/support/village.h"
@@ -27,6 +28,8 @@ class TestMember : public QObject {
   void a_forged_cache_leads_nowhere();
   void a_long_cache_of_dead_peers_is_gone_through();
   void names_are_looked_up_until_they_are_known();
+  void of_a_name_the_addresses_where_the_node_listens_come_first();
+  void an_address_where_the_node_does_not_listen_counts_only_alone();
   void records_name_the_wallet();
   void records_say_what_a_node_gives();
   void a_foreign_delegation_is_refused();
@@ -339,6 +342,69 @@ void TestMember::names_are_looked_up_until_they_are_known() {
   QVERIFY(names->asked > before + 30);
   QVERIFY(names->asked < before + 130);
   QVERIFY(!node.member->view().sources[1].connected);
+}
+
+namespace {
+
+const platform::Endpoint of_v6{platform::parse_ip("2600::7").value(), 9000};
+
+}  // namespace
+
+void TestMember::of_a_name_the_addresses_where_the_node_listens_come_first() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  Front front(tracker, [](net::Method method, Expected<Bytes> answer, const net::Respond& respond) {
+    if (method != net::Method::TrackerHeartbeat) return respond(std::move(answer));
+    respond(make_error(ErrorCode::Internal, "it ends its connections"));
+  });
+  const Names* names = nullptr;
+  const Host& node = village.add({}, false, true, [&](Host& host, MemberOptions& options) {
+    const std::string name = "tracker.example.org:9000";
+    const std::vector<platform::Endpoint> places{of_v6, tracker.endpoint};
+    host.names = std::make_unique<Names>(host.executor, Names::Known{{name, places}}, 0);
+    names = host.names.get();
+    options.sources = {{{}, tracker.id, name}};
+    options.listens_at = host.endpoint.ip;
+  });
+  const auto source = [&] { return node.member->view().sources[0]; };
+  QVERIFY(village.run_until([&] { return source().connected; }, second * 4));  // before a dial can time out
+  for (int i = 0; i < 300; ++i) {
+    village.world.run_for(second);
+    QVERIFY2(source().endpoint == tracker.endpoint, source().state.c_str());
+  }
+  QVERIFY2(names->asked > 10, qPrintable(QString::number(names->asked)));  // it connected as often
+  village.power_off(tracker);
+  QVERIFY(village.run_until([&] { return source().endpoint == of_v6; }, minute));
+}
+
+void TestMember::an_address_where_the_node_does_not_listen_counts_only_alone() {
+  Village village;
+  Host& six = village.add({}, true);
+  Host& four = village.add({}, true);
+  Front front(six, [](net::Method method, Expected<Bytes> answer, const net::Respond& respond) {
+    if (method != net::Method::AddressEcho) return respond(std::move(answer));
+    respond(dht::encode_endpoint(of_v6));
+  });
+  village.power_off(four);
+  const Host& node = village.add({&six, &four}, false, true, [](Host& host, MemberOptions& options) {
+    options.listens_at = host.endpoint.ip;
+  });
+  const auto is_seen_at = [&](const platform::Endpoint& where) {
+    const auto at = node.member->view().seen_at;
+    return at && at->ip == where.ip;
+  };
+  QVERIFY(village.run_until([&] { return is_seen_at(of_v6); }, minute));
+  village.power_on(four);
+  QVERIFY(village.run_until([&] { return node.member->advertised() == node.endpoint; }, 5 * minute));
+  // The only one that is there again sees the node elsewhere.
+  village.power_off(four);
+  village.power_off(six);
+  village.world.run_for(minute);
+  village.power_on(six);
+  QVERIFY(village.run_until([&] { return node.member->view().sources[0].connected; }, 5 * minute));
+  village.world.run_for(minute);
+  QVERIFY(is_seen_at(node.endpoint));
+  QVERIFY(node.member->advertised() == node.endpoint);
 }
 
 void TestMember::records_name_the_wallet() {
