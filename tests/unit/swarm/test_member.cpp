@@ -30,6 +30,7 @@ class TestMember : public QObject {
   void names_are_looked_up_until_they_are_known();
   void of_a_name_the_addresses_where_the_node_listens_come_first();
   void an_address_where_the_node_does_not_listen_counts_only_alone();
+  void another_first_peer_of_a_group_goes_on_to_dial_back();
   void records_name_the_wallet();
   void records_say_what_a_node_gives();
   void a_foreign_delegation_is_refused();
@@ -405,6 +406,32 @@ void TestMember::an_address_where_the_node_does_not_listen_counts_only_alone() {
   village.world.run_for(minute);
   QVERIFY(is_seen_at(node.endpoint));
   QVERIFY(node.member->advertised() == node.endpoint);
+}
+
+// Two trackers of one address group are one observer.
+void TestMember::another_first_peer_of_a_group_goes_on_to_dial_back() {
+  Village village;
+  village.place = [](std::uint8_t number) {
+    const auto group = static_cast<std::uint8_t>(number == 3 ? 2 : 1);
+    return platform::Endpoint{platform::IpAddress::v4(11, group, 0, number), 9000};
+  };
+  Host& leaving = village.add({}, true);
+  Host& staying = village.add({}, true);
+  int dialled_back = 0;
+  Front front(staying, [&](net::Method method, Expected<Bytes> answer, const net::Respond& respond) {
+    if (method == net::Method::DialBack) ++dialled_back;
+    respond(std::move(answer));
+  });
+  const Host& node = village.add({&leaving, &staying});
+  const auto view = [&] { return node.member->view(); };
+  QVERIFY(village.run_until(
+      [&] { return view().reachable && view().sources[0].connected && view().sources[1].connected; },
+      minute));
+  village.power_off(leaving);
+  QVERIFY(village.run_until([&] { return !view().sources[0].connected; }, minute));
+  dialled_back = 0;
+  village.world.run_for(25 * minute);
+  QVERIFY2(dialled_back >= 2, qPrintable(QString::number(dialled_back)));
 }
 
 void TestMember::records_name_the_wallet() {
