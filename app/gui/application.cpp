@@ -108,7 +108,8 @@ void Application::connect_parts() {
   });
   connect(bridge_.get(), &ui::Bridge::event_received, this, &Application::on_event);
   connect(bridge_.get(), &ui::Bridge::snapshot_changed, this, [this] {
-    if (const auto snapshot = bridge_->snapshot()) data_->remember(*snapshot);
+    const auto snapshot = bridge_->snapshot();
+    if (snapshot && bridge_->attached()) data_->remember(*snapshot);
   });
   connect(bridge_.get(), &ui::Bridge::snapshot_changed, this, &Application::show_elsewhere);
   connect(bridge_.get(), &ui::Bridge::attached_changed, this, &Application::show_elsewhere);

@@ -51,8 +51,8 @@ void CoreSupervisor::open(const LaunchRequest& request) {
 }
 
 void CoreSupervisor::move_to(const LaunchRequest& request) {
-  const bool ours = status_.ours && status_.process.pid != 0 &&
-                    (status_.phase == CorePhase::Running || status_.phase == CorePhase::WrongVersion);
+  const bool runs = status_.phase == CorePhase::Running || status_.phase == CorePhase::WrongVersion;
+  const bool ours = status_.ours && status_.process.pid != 0 && (runs || next_);
   if (quitting_) return;
   if (!ours && !launcher_.pid() && status_.phase != CorePhase::Stopping) return open(request);
   next_ = request;
@@ -99,7 +99,7 @@ void CoreSupervisor::on_present(const CorePresence& core) {
   if (status_.phase == CorePhase::Closed) return;
   status_.process = core.process;
   status_.ours = is_ours(core.process);
-  if (status_.phase == CorePhase::Stopping) {
+  if (status_.phase == CorePhase::Stopping || next_) {
     // The core answers for the first time after the request to end it.
     if (status_.ours) static_cast<void>(core.node->request_shutdown().ok());
     return;
@@ -125,7 +125,7 @@ void CoreSupervisor::on_present(const CorePresence& core) {
 void CoreSupervisor::on_absent(const CoreAbsence& why) {
   if (status_.phase == CorePhase::Closed) return;
   const bool was_running = status_.phase == CorePhase::Running;
-  if (why.kind == Kind::Refused && status_.phase != CorePhase::Stopping) {
+  if (why.kind == Kind::Refused && status_.phase != CorePhase::Stopping && !next_) {
     detach();
     status_.error = why.error;
     if (why.process.pid != 0) status_.process = why.process;
@@ -152,6 +152,9 @@ void CoreSupervisor::on_absent(const CoreAbsence& why) {
     case CorePhase::WrongVersion:
       if (!launcher_.pid() && why.kind != Kind::Silent) launch(false);
       return;
+    case CorePhase::Failed:
+      if (!next_) return;
+      [[fallthrough]];  // it has taken longer to end
     case CorePhase::Stopping:
       detach();
       if (!launcher_.pid() && (why.kind == Kind::None || why.kind == Kind::Killed)) finish_stop(true);
@@ -159,8 +162,7 @@ void CoreSupervisor::on_absent(const CoreAbsence& why) {
     case CorePhase::Closed:
     case CorePhase::Starting:
     case CorePhase::Waiting:
-    case CorePhase::Stopped:
-    case CorePhase::Failed: return;
+    case CorePhase::Stopped: return;
   }
 }
 
@@ -180,10 +182,12 @@ void CoreSupervisor::on_ended(const CoreExit& exit) {
       return set_phase(CorePhase::Waiting);
     case CorePhase::Running:
     case CorePhase::Looking: detach(); return went(exit.crashed || exit.code != 0, exit.said, exit.code);
+    case CorePhase::Failed:
+      if (next_) return open(LaunchRequest(*next_));
+      return;
     case CorePhase::Closed:
     case CorePhase::Waiting:
     case CorePhase::Stopped:
-    case CorePhase::Failed:
     case CorePhase::WrongVersion: return;
   }
 }
@@ -255,6 +259,7 @@ void CoreSupervisor::start() {
   if (status_.phase != CorePhase::Stopped && status_.phase != CorePhase::Failed &&
       status_.phase != CorePhase::Waiting)
     return;
+  if (next_) return move_to(LaunchRequest(*next_));
   crashes_.clear();
   status_.crashes = 0;
   status_.error = {};
@@ -312,7 +317,6 @@ void CoreSupervisor::finish_stop(bool clean) {
   }
   if (clean && next_) return open(LaunchRequest(*next_));
   if (!restart_ && !next_) return set_phase(CorePhase::Stopped);
-  next_.reset();
   restart_ = false;
   if (clean) return launch(restart_safe_);
   status_.error = make_error(ErrorCode::Timeout, "the core does not stop; it is still writing, or it hangs");

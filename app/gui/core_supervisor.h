@@ -70,7 +70,8 @@ class CoreSupervisor final : public QObject {
   void set_gate(Gate gate) { gate_ = std::move(gate); }
 
   void open(const LaunchRequest& request);
-  // The same after a clean stop of the core that we started: two would share the machine.
+  // The same after a clean stop of the core that we started: two would share the machine. A core that takes
+  // longer than stop_limit gives Failed; the request stays, for start() and for the end of that core.
   void move_to(const LaunchRequest& request);
   void open_remote(const QString& control_file);
   void close();  // detaches; the core keeps running
@@ -127,7 +128,7 @@ class CoreSupervisor final : public QObject {
   MonotonicTime next_start_{}, give_up_{}, running_since_{}, launched_{};
   bool lost_ = false;  // looking for the core that answered until now
   bool quitting_ = false;
-  std::optional<LaunchRequest> next_;            // opened after a stop
+  std::optional<LaunchRequest> next_;            // opened after a stop; while Stopping, or Failed since
   bool restart_ = false, restart_safe_ = false;  // what follows a stop
 };
 

@@ -133,7 +133,9 @@ void DataController::remember_choice(const QString& folder, const QString& text_
 }
 
 void DataController::remember(const node::Snapshot& snapshot) {
-  if (is_named() || parts_.supervisor.status().remote) return;
+  const CoreStatus& status = parts_.supervisor.status();
+  // A core that ends reports until its end; another folder may be chosen by then.
+  if (is_named() || status.remote || status.phase != CorePhase::Running) return;
   const QString instance = QString::fromStdString(snapshot.identity.instance_id);
   const QString path = QString::fromStdString(snapshot.program.data_directory);
   if (instance.isEmpty() || path.isEmpty()) return;

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "tests/gui/support/app_test.h"
+#include "tests/support/fake_node.h"
 #include "tests/support/test_main.h"
 #include "ui/wizard/setup_dialog.h"
 
@@ -18,6 +19,7 @@ class TestAppDisk : public AppTest {
   void a_missing_disk_is_asked_for();
   void a_disk_that_goes_while_it_runs_is_asked_for();
   void a_wallet_that_is_gone_is_not_replaced_unseen();
+  void only_a_core_that_runs_names_the_folder();
 
  private:
   bool unplug() { return QDir().rename(fixture_->data(), fixture_->path("unplugged")); }
@@ -65,6 +67,22 @@ void TestAppDisk::a_wallet_that_is_gone_is_not_replaced_unseen() {
   QVERIFY2(fixture_->banners().contains("no wallet found in " + fixture_->data()),
            qPrintable(fixture_->banners()));
   QVERIFY(!QFile::exists(wallet));
+}
+
+// A core that ends still reports, when the user has chosen another folder.
+void TestAppDisk::only_a_core_that_runs_names_the_folder() {
+  QVERIFY(unplug());
+  fixture_->start();
+  NS_WAIT_FOR(patience_, asks());
+  const auto core = std::make_shared<testing::FakeNode>();
+  core->publish([](node::Snapshot& view) {
+    view.program.data_directory = "/another";
+    view.identity.instance_id = "01234567-89ab-4cde-8f01-23456789abcd";
+  });
+  fixture_->app().bridge().attach(core);
+  QVERIFY(fixture_->snapshot() != nullptr);
+  QCOMPARE(gui::UserConfig(fixture_->places().config_file).data_directory(), fixture_->data());
+  fixture_->app().bridge().attach(nullptr);
 }
 
 NS_UI_TEST(TestAppDisk)

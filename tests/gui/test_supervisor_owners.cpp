@@ -20,6 +20,7 @@ class TestSupervisorOwners : public QObject, protected SupervisorFixture {
   void nothing_is_started_without_its_data();
   void another_computer_is_never_started();
   void another_directory_waits_for_the_end_of_what_it_started();
+  void another_directory_is_kept_while_a_core_hangs();
 };
 
 void TestSupervisorOwners::a_clean_stop_by_somebody_else_is_not_undone() {
@@ -145,12 +146,45 @@ void TestSupervisorOwners::another_directory_waits_for_the_end_of_what_it_starte
   wait(std::chrono::duration_cast<seconds>(SupervisorLimits().stop_limit) + seconds(1));
   QCOMPARE(phase(), CorePhase::Failed);
   QCOMPARE(launcher_->requests.size(), std::size_t{2});
+  // "Try again" waits once more.
+  supervisor_->start();
+  QCOMPARE(phase(), CorePhase::Stopping);
+  wait(std::chrono::duration_cast<seconds>(SupervisorLimits().stop_limit) + seconds(1));
+  QCOMPARE(phase(), CorePhase::Failed);
+  QCOMPARE(link_->opened.last(), QString("/other"));
+  QCOMPARE(launcher_->requests.size(), std::size_t{2});
+  // It ends after all.
+  launcher_->end(false, 0);
+  QCOMPARE(phase(), CorePhase::Looking);
+  QCOMPARE(link_->opened.last(), QString("/third"));
   // Where nothing of ours runs, there is nothing to wait for.
   supervisor_->close();
-  launcher_->end(false, 0);
   supervisor_->move_to({"/fourth", {}, false, {}});
   QCOMPARE(phase(), CorePhase::Looking);
   QCOMPARE(link_->opened.last(), QString("/fourth"));
+}
+
+// A core of an earlier run of the app: only the link sees its end.
+void TestSupervisorOwners::another_directory_is_kept_while_a_core_hangs() {
+  supervisor_->remember({7, 1});
+  open();
+  link_->come(7);
+  supervisor_->move_to({"/other", {}, false, "neuroshard:join?to=x"});
+  wait(std::chrono::duration_cast<seconds>(SupervisorLimits().stop_limit) + seconds(1));
+  QCOMPARE(phase(), CorePhase::Failed);
+  link_->go(CoreAbsence::Kind::Silent);
+  QCOMPARE(phase(), CorePhase::Failed);
+  // It answers again, and is asked again.
+  link_->come(7);
+  QCOMPARE(phase(), CorePhase::Failed);
+  QCOMPARE(link_->node->commands(), std::vector<std::string>{"shutdown"});
+  QCOMPARE(link_->opened.last(), QString("/data"));
+  link_->go(CoreAbsence::Kind::None);
+  QCOMPARE(link_->opened.last(), QString("/other"));
+  link_->go(CoreAbsence::Kind::None);
+  QCOMPARE(launcher_->requests.size(), std::size_t{1});
+  QCOMPARE(launcher_->requests.back().data_directory, QString("/other"));
+  QCOMPARE(launcher_->requests.back().invitation, QString("neuroshard:join?to=x"));
 }
 
 NS_TEST(TestSupervisorOwners)
