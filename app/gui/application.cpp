@@ -217,6 +217,7 @@ void Application::handle_link(const QString& text) {
 void Application::quit() {
   if (quitting_) return;
   quitting_ = true;
+  Q_EMIT quitting();
   data_timer_.stop();
   data_->end();
   sensors_->stop();

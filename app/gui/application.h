@@ -85,6 +85,7 @@ class Application final : public QObject {
   CoreSupervisor& supervisor() { return *supervisor_; }
 
  Q_SIGNALS:
+  void quitting();  // from now on no call of a second start is followed
   void finished(int code);
 
  private:

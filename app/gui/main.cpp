@@ -23,6 +23,10 @@ using namespace neuroshard;  // NOLINT
 
 constexpr int exit_failed = 1, exit_usage = 64;
 
+static_assert(gui::SingleInstance::end_limit >
+                  gui::SupervisorLimits().stop_limit + gui::Application::farewell,
+              "a start waits until the app that quits has ended");
+
 void say(FILE* stream, const QString& text) {
   QTextStream(stream) << text;
 }
@@ -88,6 +92,7 @@ int run(QApplication& application, const gui::Arguments& arguments, const QStrin
   gui::Application app(application, std::move(places), arguments, clock, gui::make_session_sensors());
   QObject::connect(&instance, &gui::SingleInstance::called, &app,
                    [&app](const QStringList& call) { app.called(gui::parse_arguments(call)); });
+  QObject::connect(&app, &gui::Application::quitting, &instance, &gui::SingleInstance::stop_listening);
   QObject::connect(&app, &gui::Application::finished, &application, &QApplication::exit,
                    Qt::QueuedConnection);
   auto stop = platform::StopPipe::install();

@@ -10,7 +10,7 @@
 namespace neuroshard::gui {
 namespace {
 
-constexpr int answer_limit_ms = 5000;
+constexpr int retry_ms = 200;
 constexpr int silent_limit_ms = 5000;  // of a caller that says nothing
 constexpr char taken[] = "ok\n";
 
@@ -41,14 +41,13 @@ SingleInstance::SingleInstance(const QString& folder, const QString& key, QObjec
 }
 
 SingleInstance::Role SingleInstance::claim(const QStringList& arguments) {
-  if (!lock_.tryLock(0)) {
-    if (hand_over(arguments)) return Role::Second;
-    // It has the lock and no ears: it is starting or ending. Once more, then its place is not to be had.
-    if (!lock_.tryLock(answer_limit_ms)) {
-      if (hand_over(arguments)) return Role::Second;
-      error_ = tr("NeuroShard is already running but does not answer.");
-      return Role::Failed;
-    }
+  const QDeadlineTimer end(end_limit);
+  for (int wait_ms = 0; !lock_.tryLock(wait_ms); wait_ms = retry_ms) {
+    if (hand_over(arguments, end)) return Role::Second;
+    // It has the lock and no ears: it is starting or ending.
+    if (!end.hasExpired()) continue;
+    error_ = tr("NeuroShard is already running but does not answer.");
+    return Role::Failed;
   }
   QLocalServer::removeServer(socket_path_);  // of an app that was killed: the lock is ours
   if (!server_.listen(socket_path_)) {
@@ -58,13 +57,14 @@ SingleInstance::Role SingleInstance::claim(const QStringList& arguments) {
   return Role::First;
 }
 
-bool SingleInstance::hand_over(const QStringList& arguments) {
+bool SingleInstance::hand_over(const QStringList& arguments, const QDeadlineTimer& end) {
+  const auto left_ms = [&end] { return static_cast<int>(end.remainingTime()); };
   QLocalSocket socket;
   socket.connectToServer(socket_path_);
-  if (!socket.waitForConnected(answer_limit_ms)) return false;
+  if (!socket.waitForConnected(left_ms())) return false;
   socket.write(QJsonDocument(QJsonArray::fromStringList(arguments)).toJson(QJsonDocument::Compact) + '\n');
   while (!socket.canReadLine()) {
-    if (!socket.waitForReadyRead(answer_limit_ms)) return false;
+    if (!socket.waitForReadyRead(left_ms())) return false;
   }
   return socket.readLine() == taken;
 }
@@ -74,6 +74,7 @@ void SingleInstance::receive() {
     connect(socket, &QLocalSocket::disconnected, socket, &QObject::deleteLater);
     QTimer::singleShot(silent_limit_ms, socket, [socket] { socket->abort(); });
     connect(socket, &QLocalSocket::readyRead, this, [this, socket] {
+      if (!server_.isListening()) return socket->abort();  // the caller takes this place
       if (!socket->canReadLine()) {
         if (socket->bytesAvailable() > max_message) socket->abort();
         return;

@@ -4,11 +4,13 @@
 // Threads: ui.
 #pragma once
 
+#include <QDeadlineTimer>
 #include <QLocalServer>
 #include <QLockFile>
 #include <QObject>
 #include <QString>
 #include <QStringList>
+#include <chrono>
 #include <memory>
 
 namespace neuroshard::gui {
@@ -31,9 +33,13 @@ class SingleInstance final : public QObject {
     Second,  // the first one has taken the message
     Failed,  // neither: `error` says why
   };
-  // Waits at most a few seconds for the answer of the first one. Removes the socket that a killed app left
-  // behind.
+  // The first one ends within this time once it does not listen any more.
+  static constexpr std::chrono::seconds end_limit{25};
+  // Waits at most end_limit for the answer of the first one, or for its end. Removes the socket that a killed
+  // app left behind.
   Role claim(const QStringList& arguments);
+  // The first one ends: a second start waits, and takes its place.
+  void stop_listening() { server_.close(); }
   QString error() const { return error_; }
 
  Q_SIGNALS:
@@ -41,7 +47,7 @@ class SingleInstance final : public QObject {
   void called(const QStringList& arguments);
 
  private:
-  bool hand_over(const QStringList& arguments);
+  bool hand_over(const QStringList& arguments, const QDeadlineTimer& end);
   void receive();
 
   QString socket_path_;

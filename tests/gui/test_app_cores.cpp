@@ -129,8 +129,10 @@ void TestAppCores::a_core_that_takes_longer_is_told_before_the_window_goes() {
   QVERIFY(start_running());
   const auto pid = static_cast<pid_t>(fixture_->core_pid());
   QCOMPARE(::kill(pid, SIGSTOP), 0);  // as one that writes to a slow disk
+  QSignalSpy quitting(&fixture_->app(), &gui::Application::quitting);
   QSignalSpy finished(&fixture_->app(), &gui::Application::finished);
   fixture_->app().quit();
+  QCOMPARE(quitting.count(), 1);  // a second start waits from now on
   QPointer<QProgressDialog> dialog = fixture_->app().window().findChild<QProgressDialog*>("stopping");
   QVERIFY(dialog != nullptr && dialog->isVisible());
   QVERIFY(dialog->labelText().contains("last checkpoint"));

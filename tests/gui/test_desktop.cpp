@@ -50,6 +50,7 @@ class TestDesktop : public QObject {
   void first_run_missing_disk_and_ready();
   void apps_with_the_same_data_have_one_key();
   void the_first_app_hears_the_second();
+  void a_start_while_the_first_quits_takes_its_place();
   void what_a_killed_app_left_is_cleared();
   void noise_on_the_socket_is_bounded();
   void autostart_entry();
@@ -167,6 +168,28 @@ void TestDesktop::the_first_app_hears_the_second() {
   QTRY_VERIFY_WITH_TIMEOUT(thread->isFinished(), 20000);
   SingleInstance other(folder.path(), "other data");
   QCOMPARE(other.claim({}), SingleInstance::Role::First);
+}
+
+void TestDesktop::a_start_while_the_first_quits_takes_its_place() {
+  const QTemporaryDir folder;
+  auto first = std::make_unique<SingleInstance>(folder.path(), "key");
+  QCOMPARE(first->claim({}), SingleInstance::Role::First);
+  const QSignalSpy called(first.get(), &SingleInstance::called);
+  first->stop_listening();
+  auto role = SingleInstance::Role::Failed;
+  const std::unique_ptr<QThread> thread(QThread::create([&folder, &role] {
+    SingleInstance second(folder.path(), "key");
+    role = second.claim({"--setup"});
+  }));
+  thread->start();
+  QTest::qWait(300);
+  const bool waited = thread->isRunning();
+  const auto heard = called.count();
+  first.reset();
+  QVERIFY(thread->wait(20000));
+  QVERIFY(waited);
+  QCOMPARE(heard, 0);
+  QCOMPARE(role, SingleInstance::Role::First);
 }
 
 void TestDesktop::what_a_killed_app_left_is_cleared() {
