@@ -71,7 +71,8 @@ Application::Application(QApplication& application, ApplicationPlaces places, Ar
       LinkController::Parts{*data_, *supervisor_, *setup_services_, *window_}, places_.default_data);
   releases_ = std::make_unique<ReleaseController>(
       ReleaseController::Parts{config_, *preferences_, release_view_, *window_, clock_},
-      ReleasePlace{places_.releases_url, places_.releases_key, places_.version, places_.app_program},
+      ReleasePlace{places_.releases_url, places_.releases_key, places_.version,
+                   places_.program_folder + "/neuroshard"},
       std::move(releases));
   news_ = std::make_unique<NewsController>(config_, *window_, places_.version);
   build_menu();
@@ -188,6 +189,9 @@ void Application::show_about() {
 
 void Application::start() {
   preferences_->set_autostart(autostart_.enabled());
+  if (const auto repaired = autostart_.repair(); !repaired.ok())
+    show_error(tr("NeuroShard can't start with the session any more"),
+               QString::fromStdString(repaired.error().describe()));
   window_controller_->begin(arguments_.minimized);
   if (!arguments_.text.isEmpty()) texts_->add(QDir().absoluteFilePath(arguments_.text));
   if (arguments_.setup) {
@@ -250,6 +254,8 @@ void Application::leave_core_behind() {
 
 void Application::leave() {
   if (std::exchange(left_, true)) return;
+  // The user may have deleted the former program since the start.
+  static_cast<void>(autostart_.repair().ok());
   window_controller_->save();
   config_.sync();
   Q_EMIT finished(0);

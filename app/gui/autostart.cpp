@@ -2,6 +2,7 @@
 
 #include <QDir>
 #include <QFile>
+#include <QFileInfo>
 #include <QSaveFile>
 #include <QStandardPaths>
 
@@ -19,6 +20,22 @@ QString quote(const QString& argument) {
     text += c;
   }
   return '"' + text + '"';
+}
+
+// The program of an entry that quote() wrote; empty: another hand wrote it.
+QString program_of(const QByteArray& entry) {
+  const QString begins = QStringLiteral("\nExec=\"");
+  const QString all = QString::fromUtf8(entry);
+  const qsizetype at = all.indexOf(begins);
+  if (at < 0) return {};
+  QString line = all.mid(at + begins.size()).section('\n', 0, 0);
+  line.replace(QStringLiteral("\\\\"), QStringLiteral("\\"));
+  QString program;
+  for (qsizetype i = 0; i < line.size() && line[i] != '"'; ++i) {
+    if ((line[i] == '\\' || line[i] == '%') && i + 1 < line.size()) ++i;
+    program += line[i];
+  }
+  return program;
 }
 
 }  // namespace
@@ -43,12 +60,24 @@ QString Autostart::entry() const {
       .arg(quote(program_));
 }
 
-bool Autostart::enabled() const {
+QByteArray Autostart::read() const {
   QFile file(path());
-  if (!file.open(QIODevice::ReadOnly)) return false;
-  const QByteArray text = file.read(64 * 1024);
+  return file.open(QIODevice::ReadOnly) ? file.read(64 * 1024) : QByteArray();
+}
+
+bool Autostart::enabled() const {
+  const QByteArray text = read();
+  if (text.isEmpty()) return false;
   // A desktop's own settings switch an entry off in these ways.
   return !text.contains("Hidden=true") && !text.contains("X-GNOME-Autostart-enabled=false");
+}
+
+Expected<void> Autostart::repair() const {
+  const QString program = program_of(read());
+  if (!enabled() || program == program_) return {};
+  // A name without a folder is looked for elsewhere.
+  if (!QDir::isAbsolutePath(program) || QFileInfo::exists(program)) return {};
+  return set(true);
 }
 
 Expected<void> Autostart::set(bool on) const {

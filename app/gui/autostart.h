@@ -1,6 +1,7 @@
 // Starting with the desktop session: an entry of the XDG autostart folder.
 #pragma once
 
+#include <QByteArray>
 #include <QString>
 
 #include "core/base/expected.h"
@@ -15,11 +16,14 @@ class Autostart {
 
   bool enabled() const;
   Expected<void> set(bool on) const;
+  // An upgrade may have deleted the program that the entry starts: then the entry gets this one.
+  Expected<void> repair() const;
   // The content of the entry.
   QString entry() const;
 
  private:
   QString path() const { return folder_ + "/neuroshard.desktop"; }
+  QByteArray read() const;  // empty: there is none
   QString folder_, program_;
 };
 

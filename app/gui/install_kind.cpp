@@ -17,4 +17,13 @@ ui::InstallKind install_kind(const QString& program, const QString& package_list
   return above.exists(QStringLiteral("AppRun")) ? ui::InstallKind::Portable : ui::InstallKind::Other;
 }
 
+QString lasting_program(const platform::Environment& environment, const QString& program) {
+  const QString image = QString::fromStdString(environment("APPIMAGE"));
+  const QString mounted = QString::fromStdString(environment("APPDIR"));
+  if (!QDir::isAbsolutePath(image) || !QDir::isAbsolutePath(mounted)) return program;
+  // All programs that an AppImage starts have its variables.
+  const QString content = QFileInfo(mounted).canonicalFilePath();
+  return !content.isEmpty() && program.startsWith(content + '/') ? image : program;
+}
+
 }  // namespace neuroshard::gui

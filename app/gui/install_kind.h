@@ -3,6 +3,7 @@
 
 #include <QString>
 
+#include "core/platform/file/paths.h"
 #include "ui/text/release_text.h"
 
 namespace neuroshard::gui {
@@ -11,5 +12,9 @@ namespace neuroshard::gui {
 // disk.
 ui::InstallKind install_kind(const QString& program, const QString& package_list = QStringLiteral(
                                                          "/var/lib/dpkg/info/neuroshard.list"));
+
+// The path that starts this program another time. An AppImage mounts its content at a new place each time, so
+// that is the path of its file; else `program`.
+QString lasting_program(const platform::Environment& environment, const QString& program);
 
 }  // namespace neuroshard::gui

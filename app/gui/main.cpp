@@ -9,6 +9,7 @@
 #include <QTranslator>
 
 #include "app/gui/application.h"
+#include "app/gui/install_kind.h"
 #include "app/gui/single_instance.h"
 #include "app/gui/user_config.h"
 #include "core/platform/file/paths.h"
@@ -35,7 +36,7 @@ gui::ApplicationPlaces find_places() {
   const platform::Environment environment = platform::process_environment();
   gui::ApplicationPlaces places;
   places.program_folder = QCoreApplication::applicationDirPath();
-  places.app_program = QCoreApplication::applicationFilePath();
+  places.app_program = gui::lasting_program(environment, QCoreApplication::applicationFilePath());
   places.config_file = gui::UserConfig::default_path();
   places.autostart_folder = gui::Autostart::default_folder();
   const std::string named = environment("NEUROSHARD_DATA_DIR");

@@ -31,6 +31,7 @@ class TestAppReleases : public QObject {
   void what_is_new_is_shown_once_after_an_upgrade();
   void what_is_new_is_reachable_from_about();
   void the_kind_of_installation_is_found();
+  void the_start_with_the_session_follows_an_upgrade();
 
  private:
   void start(const QString& version = "0.1.0", bool has_place = true);
@@ -253,6 +254,28 @@ void TestAppReleases::the_kind_of_installation_is_found() {
   write("portable/AppRun", "#!/bin/sh\n");
   write("portable/bin/neuroshard", "");
   QVERIFY(gui::install_kind(fixture_->path("portable/bin/neuroshard"), list) == ui::InstallKind::Portable);
+}
+
+void TestAppReleases::the_start_with_the_session_follows_an_upgrade() {
+  const gui::ApplicationPlaces places = fixture_->places();
+  const QString former = fixture_->path("former");
+  QVERIFY(QDir().mkpath(former));
+  const gui::Autostart before(places.autostart_folder, former);
+  const gui::Autostart after(places.autostart_folder, places.app_program);
+  const auto written = [&places] {
+    QFile file(places.autostart_folder + "/neuroshard.desktop");
+    return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
+  };
+  QVERIFY(before.set(true).ok());
+  start();
+  QCOMPARE(written(), before.entry());
+  // The user deletes the former one while the new one runs, or before.
+  QVERIFY(QDir().rmdir(former));
+  app_->quit();
+  QCOMPARE(written(), after.entry());
+  QVERIFY(before.set(true).ok());
+  start();
+  QCOMPARE(written(), after.entry());
 }
 
 NS_UI_TEST(TestAppReleases)

@@ -4,12 +4,15 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <map>
+#include <string>
 
 #include "app/gui/arguments.h"
 #include "app/gui/autostart.h"
 #include "app/gui/background.h"
 #include "app/gui/data_location.h"
 #include "app/gui/event_notices.h"
+#include "app/gui/install_kind.h"
 #include "app/gui/link.h"
 #include "app/gui/notifier.h"
 #include "app/gui/session_sensors.h"
@@ -54,6 +57,8 @@ class TestDesktop : public QObject {
   void what_a_killed_app_left_is_cleared();
   void noise_on_the_socket_is_bounded();
   void autostart_entry();
+  void an_autostart_entry_of_a_deleted_program_is_repaired();
+  void an_appimage_is_started_by_its_file();
   void notifications_are_rare_and_chosen();
   void pauses_and_their_ends_are_notified();
   void the_users_own_pause_is_not_notified();
@@ -240,6 +245,53 @@ void TestDesktop::autostart_entry() {
   QVERIFY(autostart.set(false).ok());
   const Autostart nowhere("/proc/nowhere", "/usr/bin/neuroshard");
   QVERIFY(!nowhere.set(true).ok());
+}
+
+void TestDesktop::an_autostart_entry_of_a_deleted_program_is_repaired() {
+  const QTemporaryDir folder;
+  const QString old_program = folder.filePath("1 $`\"\\% old");
+  const QString file = folder.filePath("autostart/neuroshard.desktop");
+  const auto written = [&file] {
+    QFile entry(file);
+    return entry.open(QIODevice::ReadOnly) ? QString::fromUtf8(entry.readAll()) : QString();
+  };
+  const Autostart before(folder.filePath("autostart"), old_program);
+  const Autostart after(folder.filePath("autostart"), "/opt/new/neuroshard");
+  QVERIFY(after.repair().ok());
+  QVERIFY(!after.enabled());  // it was off
+  QVERIFY(before.set(true).ok());
+  write(old_program, "");
+  QVERIFY(after.repair().ok());
+  QCOMPARE(written(), before.entry());
+  QVERIFY(QFile::remove(old_program));
+  QVERIFY(after.repair().ok());
+  QCOMPARE(written(), after.entry());
+  // The user's own entry, and one that was switched off.
+  const QByteArrayList others{"[Desktop Entry]\nExec=neuroshard\n",
+                              before.entry().toUtf8() + "Hidden=true\n"};
+  for (const QByteArray& own : others) {
+    write(file, own);
+    QVERIFY(after.repair().ok());
+    QCOMPARE(written(), QString::fromUtf8(own));
+  }
+}
+
+void TestDesktop::an_appimage_is_started_by_its_file() {
+  const QTemporaryDir folder;
+  const QString mounted = QDir(folder.path()).canonicalPath();
+  const QString program = mounted + "/bin/neuroshard";
+  std::map<std::string, std::string> variables;
+  const platform::Environment environment = [&variables](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::string() : found->second;
+  };
+  QCOMPARE(lasting_program(environment, program), program);
+  variables = {{"APPIMAGE", "/home/a/n.AppImage"}, {"APPDIR", mounted.toStdString()}};
+  QCOMPARE(lasting_program(environment, program), QString("/home/a/n.AppImage"));
+  // The variables of another AppImage, such as a terminal.
+  QCOMPARE(lasting_program(environment, "/usr/bin/neuroshard"), QString("/usr/bin/neuroshard"));
+  variables["APPIMAGE"] = "n.AppImage";
+  QCOMPARE(lasting_program(environment, program), program);
 }
 
 void TestDesktop::notifications_are_rare_and_chosen() {

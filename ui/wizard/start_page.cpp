@@ -16,6 +16,13 @@ namespace {
 
 constexpr const char* invitation_begins = "neuroshard:join";
 
+// The sample of this program, or of one that an upgrade has deleted.
+bool is_sample(const QString& folder, const QString& sample) {
+  if (sample.isEmpty() || folder.isEmpty()) return false;
+  return folder == sample ||
+         (folder.endsWith(QStringLiteral("/share/neuroshard/sample-text")) && !QFileInfo::exists(folder));
+}
+
 }  // namespace
 
 StartPage::StartPage(SetupDraft& draft, SetupServices& services) : SetupPage(draft, services) {
@@ -80,7 +87,7 @@ QString StartPage::intro() const {
 
 void StartPage::entered() {
   const QString sample = services_.sample_text();
-  const bool was_sample = !sample.isEmpty() && draft_.text_folder == sample;
+  const bool was_sample = is_sample(draft_.text_folder, sample);
   if (text_->text().isEmpty() && !was_sample) text_->setText(draft_.text_folder);
   // Of a link that was followed while the assistant was open.
   if (!draft_.invitation.isEmpty()) {

@@ -67,6 +67,7 @@ class TestSetup : public QObject {
   void run_again_keeps_what_is_there();
   void the_first_start_offers_the_sample_text();
   void own_text_goes_before_the_sample();
+  void the_sample_of_a_deleted_program_is_the_sample();
   void data_that_is_there_is_not_mixed_with_the_sample();
   void before_it_joins_only_wallet_and_limits_are_asked_for();
   void an_invitation_can_be_proposed();
@@ -285,6 +286,17 @@ void TestSetup::own_text_goes_before_the_sample() {
   services_.sample.clear();
   start();
   QVERIFY(get<QRadioButton>("setupSample")->isHidden());
+}
+
+void TestSetup::the_sample_of_a_deleted_program_is_the_sample() {
+  SetupDraft draft;
+  draft.again = true;
+  draft.text_folder = "/no/such/program/share/neuroshard/sample-text";
+  go_to_the_text(draft);
+  QVERIFY(get<QRadioButton>("setupSample")->isChecked());
+  QVERIFY(get<QLineEdit>("setupText")->text().isEmpty());
+  next();
+  QCOMPARE(dialog_->draft().text_folder, QString("/usr/share"));
 }
 
 void TestSetup::data_that_is_there_is_not_mixed_with_the_sample() {
