@@ -92,24 +92,25 @@ void IdentityPage::leave(std::function<void(bool)> done) {
 }
 
 void IdentityPage::create(std::function<void(bool)> done) {
-  services_.run(this, {"wallet", "create", "--data-dir", draft_.folder, "--json"}, {},
-                [this, done](CommandOutcome outcome) {
-                  if (!outcome.ok()) {
-                    show_problem(reason(outcome));
-                    return done(false);
-                  }
-                  draft_.words = words_in(outcome.err);
-                  outcome.err.fill('\0');
-                  draft_.made_wallet = wallet_id_in(outcome.out);
-                  draft_.made_in = draft_.folder;
-                  if (draft_.words.isEmpty()) {
-                    show_problem(
-                        tr("The wallet was created, but its words could not be read. To see them, run "
-                           "“neuroshardd wallet backup --words” in a terminal."));
-                    return done(false);
-                  }
-                  done(true);
-                });
+  services_.run(
+      this, {"wallet", "create", "--data-dir", draft_.folder, "--json"}, {},
+      [this, done](CommandOutcome outcome) {
+        if (!outcome.ok()) {
+          show_problem(reason(outcome));
+          return done(false);
+        }
+        draft_.words = words_in(outcome.err);
+        outcome.err.fill('\0');
+        draft_.made_wallet = wallet_id_in(outcome.out);
+        draft_.made_in = draft_.folder;
+        if (draft_.words.isEmpty()) {
+          show_problem(tr("The wallet was created, but its words could not be read. To see them, run "
+                          "“neuroshardd wallet backup --words --data-dir %1” in a terminal.")
+                           .arg(shell_word(draft_.made_in)));
+          return done(false);
+        }
+        done(true);
+      });
 }
 
 void IdentityPage::restore(std::function<void(bool)> done) {

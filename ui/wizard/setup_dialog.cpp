@@ -144,7 +144,9 @@ void SetupDialog::reject() {
     const auto answer =
         QMessageBox::warning(this, tr("The words are not confirmed"),
                              tr("The wallet was created, but you did not confirm its words. To see them "
-                                "again, run “neuroshardd wallet backup --words”. Leave anyway?"),
+                                "again, run “neuroshardd wallet backup --words --data-dir %1”. Leave "
+                                "anyway?")
+                                 .arg(shell_word(draft_.made_in)),
                              QMessageBox::Discard | QMessageBox::Cancel, QMessageBox::Cancel);
     if (answer != QMessageBox::Discard) return;
   }

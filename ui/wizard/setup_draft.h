@@ -32,4 +32,7 @@ struct SetupDraft {
 void wipe(QString* text);
 void wipe(QStringList* texts);
 
+// A path as one word of a shell's command line.
+QString shell_word(const QString& path);
+
 }  // namespace neuroshard::ui

@@ -2,6 +2,7 @@
 
 #include <QLabel>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "ui/text/program_error.h"
 
@@ -15,6 +16,16 @@ void wipe(QString* text) {
 void wipe(QStringList* texts) {
   for (QString& text : *texts) wipe(&text);
   texts->clear();
+}
+
+QString shell_word(const QString& path) {
+  const bool plain = std::all_of(path.begin(), path.end(), [](QChar c) {
+    return c.isLetterOrNumber() || QStringLiteral("/._-+,@").contains(c);
+  });
+  if (plain && !path.isEmpty()) return path;
+  QString quoted = path;
+  quoted.replace(QStringLiteral("'"), QStringLiteral("'\\''"));
+  return '\'' + quoted + '\'';
 }
 
 SetupPage::SetupPage(SetupDraft& draft, SetupServices& services, QWidget* parent)

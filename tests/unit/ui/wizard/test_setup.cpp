@@ -1,10 +1,13 @@
 // The set-up assistant with a machine and a neuroshardd that the test makes up: its ways through, its
 // refusals, and what it never does with a secret.
+#include <QApplication>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMessageBox>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QRadioButton>
+#include <QTimer>
 #include <QtTest>
 
 #include "tests/support/test_main.h"
@@ -32,12 +35,13 @@ class FakeServices final : public SetupServices {
     if (fail.contains(arguments.first())) return then({77, {}, error_of(arguments)});
     if (arguments.value(1) == "create")
       return then(
-          {0, R"({"wallet_id":"26870dc7719c62a5"})", QByteArray("\nThe 12 words:\n\n  ") + twelve + "\n\n"});
+          {0, R"({"wallet_id":"26870dc7719c62a5"})", QByteArray("\nThe 12 words:\n\n  ") + words + "\n\n"});
     then({0, R"({"wallet_id":"aaaabbbbccccdddd"})", {}});
   }
 
   FolderInfo folder{true, {}, 50ull << 30, false, false, {}};
   QString sample;
+  QByteArray words = twelve;  // of a new wallet
   QList<QStringList> calls;
   QList<QByteArray> inputs;
   QStringList fail;
@@ -60,6 +64,8 @@ class TestSetup : public QObject {
   void from_nothing_to_the_start();
   void a_wallet_is_restored_without_its_secret_in_arguments();
   void wrong_words_are_told();
+  void the_command_for_the_words_names_the_folder();
+  void a_path_is_one_word_of_a_shell();
   void another_folder_gets_a_wallet_of_its_own();
   void a_folder_that_cannot_be_used_stops_here();
   void a_failure_of_neuroshardd_is_shown_in_its_words();
@@ -185,6 +191,40 @@ void TestSetup::wrong_words_are_told() {
   get<QPlainTextEdit>("setupSecret")->setPlainText(twelve);
   next();
   QCOMPARE(problem(), QString("word 3 is not in the list"));
+}
+
+void TestSetup::the_command_for_the_words_names_the_folder() {
+  const QString command = "“neuroshardd wallet backup --words --data-dir '/my data'”";
+  SetupDraft draft;
+  draft.folder = "/my data";
+  services_.words = "no words at all";
+  start(draft);
+  for (int page = 0; page < 3; ++page) next();
+  QVERIFY2(problem().contains(command), qPrintable(problem()));
+  // The words are on the screen, and the user leaves.
+  services_.words = twelve;
+  start(draft);
+  for (int page = 0; page < 3; ++page) next();
+  QVERIFY(get<QLabel>("setupWord1")->isVisible());
+  QString asked;
+  QTimer hand;
+  connect(&hand, &QTimer::timeout, &hand, [&] {
+    auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+    if (box == nullptr) return;
+    hand.stop();
+    asked = box->text();
+    QTest::keyClick(box, Qt::Key_Escape);
+  });
+  hand.start(10);
+  static_cast<QDialog*>(dialog_.get())->reject();
+  QVERIFY2(asked.contains(command), qPrintable(asked));
+  QVERIFY(dialog_->isVisible());
+}
+
+void TestSetup::a_path_is_one_word_of_a_shell() {
+  QCOMPARE(shell_word("/home/a/.local/share/neuro-shard_2"), QString("/home/a/.local/share/neuro-shard_2"));
+  QCOMPARE(shell_word("/a's $b"), QString(R"('/a'\''s $b')"));
+  QCOMPARE(shell_word("/a;b"), QString("'/a;b'"));
 }
 
 void TestSetup::another_folder_gets_a_wallet_of_its_own() {
