@@ -61,6 +61,7 @@ class TestChainMembers : public QObject {
   void one_voter_lets_few_wallets_vote();
   void a_candidate_with_large_payloads_gets_its_vote_data();
   void a_candidate_with_large_payloads_gets_its_vote();
+  void a_candidate_that_is_not_drawn_is_told();
 };
 
 void TestChainMembers::silent_joiners_cost_nothing_data() {
@@ -208,6 +209,22 @@ void TestChainMembers::a_candidate_with_large_payloads_gets_its_vote() {
   lab.world.start(1);
   lab.run_for(12 * lab_round);
   QVERIFY2((lab.world.chain(0).view().voters == 2) == shown, lab.text("candidate").c_str());
+}
+
+// The page Training shows it, so that its owner does not look for a fault.
+void TestChainMembers::a_candidate_that_is_not_drawn_is_told() {
+  constexpr std::size_t founders = 4;
+  auto options = lab_options(1, founders + 1);
+  options.founders = founders;
+  options.chain.rules.most_candidates = 0;
+  ChainLab lab(options);
+  const auto trouble = [&lab](std::size_t node) { return lab.world.training(node).view().trouble; };
+  const bool told = lab.world.run_until(
+      [&] { return trouble(founders).find("draws 0 of them, and not this one") != std::string::npos; },
+      20 * lab_round);
+  QVERIFY2(told, lab.text("not told").c_str());
+  for (std::size_t node = 0; node < founders; ++node) QCOMPARE(trouble(node), std::string());
+  QCOMPARE(lab.world.training(founders).view().counted, std::uint64_t{0});
 }
 
 void TestChainMembers::one_voter_lets_few_wallets_vote() {

@@ -30,6 +30,7 @@ class TestDataDirectory : public QObject {
   void foreign_folder_is_refused();
   void missing_directory_is_not_made_for_readers();
   void settings_survive_and_keep_a_backup();
+  void settings_are_given_as_a_copy();
   void a_flag_can_be_kept();
   void damaged_files_are_named_data();
   void damaged_files_are_named();
@@ -296,6 +297,15 @@ void TestDataDirectory::settings_survive_and_keep_a_backup() {
   QCOMPARE((*again)->settings().number(Setting::MemoryLimit), std::uint64_t{1} << 30);
   QVERIFY((*again)->clear_setting(Setting::MemoryLimit).ok());
   QCOMPARE((*again)->settings().number(Setting::MemoryLimit), std::uint64_t{0});
+}
+
+// Other threads read them while they change.
+void TestDataDirectory::settings_are_given_as_a_copy() {
+  const auto directory = open();
+  const Settings& before = (*directory)->settings();
+  QVERIFY((*directory)->set_setting(Setting::MemoryLimit, {1ULL << 30, {}}).ok());
+  QCOMPARE(before.number(Setting::MemoryLimit), std::uint64_t{0});
+  QCOMPARE((*directory)->settings().number(Setting::MemoryLimit), std::uint64_t{1} << 30);
 }
 
 void TestDataDirectory::a_flag_can_be_kept() {
