@@ -20,7 +20,8 @@ namespace {
 namespace shape = compute::shape_limits;
 constexpr std::uint64_t one = 1'000'000'000;  // 1.0 in nano
 constexpr std::uint64_t max_steps = std::uint64_t{1} << 40;
-constexpr std::uint64_t max_reward = 100'000'000;  // 1 NEURO
+constexpr std::uint64_t max_reward = 100'000'000;                // 1 NEURO
+constexpr std::uint64_t most_outer_momentum_nano = 999'999'970;  // the largest that is below 1 as a float
 
 using C = ConsensusPart;
 constexpr const char* voters_words[] = {"invited", "founders", "open"};
@@ -82,6 +83,21 @@ Expected<void> check_name(const std::string& name) {
   return {};
 }
 
+// With other values no round would ever change the model.
+Expected<void> check_outer_step(const ConsensusPart& c) {
+  if (c.outer_learning_rate_nano == 0 || c.outer_learning_rate_nano > 2 * one)
+    return bad("outer_learning_rate_nano",
+               fmt::format("is {}; it must be between 1 and {} in a network with an outer loop",
+                           c.outer_learning_rate_nano, 2 * one));
+  // Nodes step in single precision.
+  if (!(static_cast<float>(from_nano(c.outer_momentum_nano)) < 1.0f))
+    return bad("outer_momentum_nano",
+               fmt::format("is {}; it must be at most {}: more is 1 in single precision, and with a momentum "
+                           "of 1 no outer step is possible",
+                           c.outer_momentum_nano, most_outer_momentum_nano));
+  return {};
+}
+
 Expected<void> check_outer_loop(const ConsensusPart& c) {
   const auto sync = rounds::sync_choice(c.sync);
   if (c.sync != "none" && !sync)
@@ -115,7 +131,7 @@ Expected<void> check_outer_loop(const ConsensusPart& c) {
     return bad("router_bias_gamma_nano",
                "must be 0 in a network with an outer loop: nodes do not agree on balancing biases yet");
   }
-  return {};
+  return c.inner_steps == 0 ? Expected<void>() : check_outer_step(c);
 }
 
 Expected<void> check_founders(const ConsensusPart& c) {

@@ -123,6 +123,7 @@ void ClosedRows::begin(std::uint32_t row, const Begin& computation) {
       return events_.cannot(made.error());
     } else {
       done.failed = true;  // of the others, too
+      events_.cannot(made.error());
     }
     events_.computed();
   });

@@ -20,8 +20,9 @@ namespace neuroshard::rounds {
 class ClosedRows {
  public:
   struct Events {
-    std::function<void()> computed;            // after each step that ends
-    std::function<void(const Error&)> cannot;  // this node can't make a step now; it tries again soon
+    std::function<void()> computed;  // after each step that ends
+    // This node can't make a step now and tries again soon, or nobody can make it and the row is carried.
+    std::function<void(const Error&)> cannot;
   };
   ClosedRows(const chain::ChainRules& rules, const ContributionBook& book, RowStates& states,
              const Clock& clock, Events events);

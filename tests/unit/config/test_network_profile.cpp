@@ -25,6 +25,7 @@ class TestNetworkProfile : public QObject {
   void bad_constants_name_the_field_data();
   void bad_constants_name_the_field();
   void codecs_and_what_goes_with_them();
+  void the_outer_step_has_to_be_possible();
   void dense_model_is_legal();
   void rounds_know_their_kinds();
   void founders_are_part_of_the_network();
@@ -220,6 +221,27 @@ void TestNetworkProfile::codecs_and_what_goes_with_them() {
     sparse.codec = codec;
     QVERIFY(validate(sparse).error().message.find("codec") != std::string::npos);
   }
+}
+
+void TestNetworkProfile::the_outer_step_has_to_be_possible() {
+  ConsensusPart consensus = profile("devnet").consensus;
+  for (const std::uint64_t rate : {0ULL, 2'000'000'001ULL, 3'000'000'000ULL}) {
+    consensus.outer_learning_rate_nano = rate;
+    const auto refused = validate(consensus);
+    QVERIFY(!refused.ok() && refused.error().message.find("outer_learning_rate_nano") != std::string::npos);
+  }
+  for (const std::uint64_t rate : {1ULL, 2'000'000'000ULL}) {
+    consensus.outer_learning_rate_nano = rate;
+    QVERIFY(validate(consensus).ok());
+  }
+  for (const std::uint64_t momentum : {999'999'971ULL, 999'999'990ULL}) {
+    consensus.outer_momentum_nano = momentum;
+    const auto refused = validate(consensus);
+    QVERIFY(!refused.ok() && refused.error().message.find("outer_momentum_nano") != std::string::npos);
+  }
+  consensus.outer_momentum_nano = 999'999'970;
+  QVERIFY(validate(consensus).ok());
+  QVERIFY(validate(profile("solo").consensus).ok());  // without an outer loop both are 0
 }
 
 void TestNetworkProfile::bad_constants_name_the_field() {

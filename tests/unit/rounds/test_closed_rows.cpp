@@ -251,16 +251,17 @@ class TestClosedRows : public QObject {
     QCOMPARE(result(), returned.right(0));
   }
 
-  void a_node_whose_model_has_no_other_size_carries_the_rows() {
+  void a_node_whose_model_has_no_other_size_carries_the_rows_and_says_why() {
     ResizedRowBench bench(nullptr);
     bench.hold(0);
     bench.compute();
-    QVERIFY(bench.node.ended == 1 && bench.node.failures.empty());
+    QVERIFY(bench.node.ended == 1 && bench.node.failures.size() == 1);
+    QCOMPARE(bench.node.failures[0].code, ErrorCode::Unsupported);
     QCOMPARE(bench.result(0), chain::carried_row(0));
     const std::size_t jobs = bench.node.own.work.jobs;
     bench.world.run_for(2 * retry_pause);
     bench.compute();
-    QVERIFY(bench.node.own.work.jobs == jobs && bench.node.ended == 1);
+    QVERIFY(bench.node.own.work.jobs == jobs && bench.node.ended == 1 && bench.node.failures.size() == 1);
   }
 
   void without_room_for_another_size_it_tries_again() {
