@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cfenv>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -11,29 +10,16 @@
 
 #include "core/outer/detail/aggregation_passes.h"
 #include "core/outer/detail/aggregation_plan.h"
+#include "core/outer/detail/default_arithmetic.h"
 
 namespace neuroshard::outer {
 namespace {
 
 using detail::AggregationPasses;
+using detail::DefaultArithmetic;
 using detail::Gram;
 using detail::Kept;
 using detail::Plan;
-
-// Round to nearest, no flushing of subnormals, whatever a library left in this thread.
-class DefaultArithmetic {
- public:
-  DefaultArithmetic() {
-    std::fegetenv(&before_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultArithmetic() { std::fesetenv(&before_); }
-  DefaultArithmetic(const DefaultArithmetic&) = delete;
-  DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
-
- private:
-  std::fenv_t before_;
-};
 
 // Facts about a contribution beside its values.
 struct Claim {

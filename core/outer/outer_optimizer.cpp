@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/outer/detail/default_arithmetic.h"
+
 namespace neuroshard::outer {
 
 Expected<void> outer_step(const OuterOptimizer& optimizer, Span<const float> aggregate, Span<float> momentum,
@@ -18,6 +20,7 @@ Expected<void> outer_step(const OuterOptimizer& optimizer, Span<const float> agg
         ErrorCode::InvalidArgument,
         fmt::format("an outer step needs 0 < lr ≤ 2 and 0 ≤ mu < 1; these are {} and {}", lr, mu));
   }
+  const detail::DefaultArithmetic arithmetic;
   for (std::size_t i = 0; i < anchor.size(); ++i) {
     const float v = mu * momentum[i] + aggregate[i];
     momentum[i] = v;

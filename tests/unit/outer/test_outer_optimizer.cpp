@@ -1,5 +1,6 @@
 // The outer step: the direction that the original documents have wrong, PyTorch's convention, and its limits.
 #include <QTest>
+#include <cfenv>
 #include <vector>
 
 #include "core/outer/outer_optimizer.h"
@@ -31,6 +32,26 @@ class TestOuterOptimizer : public QObject {
     QVERIFY(outer_step({0.5f, 0.5f}, {&d, 1}, {&v, 1}, {&anchor, 1}).ok());
     QCOMPARE(v, 3.0f);
     QCOMPARE(anchor, 6.75f);
+  }
+
+  void the_rounding_mode_of_the_thread_has_no_influence() {
+    const auto step = [] {
+      std::vector<float> anchor{0.3f, -1.7f, 2.9f, 0.01f}, momentum{0.7f, -0.1f, 0.9f, -0.6f};
+      const std::vector<float> delta{0.1f, 0.2f, -0.3f, 0.0007f};
+      const auto done = outer_step({0.7f, 0.9f}, {delta.data(), 4}, {momentum.data(), 4}, {anchor.data(), 4});
+      if (!done.ok()) qFatal("no step");
+      anchor.insert(anchor.end(), momentum.begin(), momentum.end());
+      return anchor;
+    };
+    const std::vector<float> usual = step();
+    for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+      std::fesetround(mode);
+      const std::vector<float> other = step();
+      const int after = std::fegetround();
+      std::fesetround(FE_TONEAREST);
+      QVERIFY(other == usual);
+      QCOMPARE(after, mode);
+    }
   }
 
   void bad_arguments_change_nothing() {
