@@ -19,7 +19,7 @@ struct TrainerState {
   std::uint32_t micro_batch = 0;
   std::string loader_position;
   Hash256 tokenizer_hash{};
-  // The settings that micro_batch was chosen for: it stays while they stay.
+  // The settings that micro_batch was chosen for: it stays while they stay. Of a session, those in force.
   std::uint64_t memory_limit = 0;
   std::uint64_t max_micro_batch = 0;
   std::optional<double> training_loss;

@@ -158,6 +158,14 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   return memory;
 }
 
+Expected<std::uint32_t> plan_micro_batch(const TrainingMemory& memory, std::uint64_t user_limit,
+                                         std::uint32_t most) {
+  const std::uint64_t resident = platform::process_memory().resident.value_or(0);
+  NS_ASSIGN_OR_RETURN(const std::uint64_t limit, limit_in_force(user_limit, resident));
+  NS_ASSIGN_OR_RETURN(const train::MemoryPlan plan, train::plan_memory(memory.needs, limit, most));
+  return plan.micro_batch;
+}
+
 std::uint64_t unlimited_training_bytes(const TrainingMemoryRequest& request) {
   const Wanted wanted = needs_of(request, module_resident);
   const train::MemoryNeeds& needs = wanted.needs;

@@ -66,6 +66,11 @@ struct TrainingMemory {
 // Errors: Exhausted names the missing MiB and what to change.
 Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& request);
 
+// The micro-batch, at most `most`, of a process that trains by this plan already, under another limit of the
+// user.  Errors: as above.
+Expected<std::uint32_t> plan_micro_batch(const TrainingMemory& memory, std::uint64_t user_limit,
+                                         std::uint32_t most);
+
 // The expected peak without a limit, and the margin, of a process with a compute module. Pure: without this process's own size.
 std::uint64_t unlimited_training_bytes(const TrainingMemoryRequest& request);
 

@@ -131,9 +131,7 @@ TrainingMemoryRequest ModelSetup::memory_request(const config::ConsensusPart& co
   return request;
 }
 
-Expected<TrainingMemory> ModelSetup::plan_memory(std::uint64_t least_resident) const {
-  TrainingMemoryRequest request = memory_request();
-  request.least_resident = least_resident;
+Expected<TrainingMemory> ModelSetup::plan_memory(const TrainingMemoryRequest& request) const {
   auto planned = plan_training_memory(request);
   if (!planned.ok() && planned.error().code == ErrorCode::Exhausted && parts_.trains() &&
       parts_.services.no_memory)
@@ -143,10 +141,11 @@ Expected<TrainingMemory> ModelSetup::plan_memory(std::uint64_t least_resident) c
 
 Expected<void> ModelSetup::load_compute() {
   report(PrepareProgress::Phase::LoadingCompute, 0, 0);
-  if (memory_request().user_limit > 0) {
+  if (TrainingMemoryRequest request = memory_request(); request.user_limit > 0) {
     // The module alone may exceed the user's limit: then it must not be loaded at all.
-    NS_RETURN_IF_ERROR(compute::validate(parts_.info.shape));
-    NS_RETURN_IF_ERROR(plan_memory(with_module_bytes));
+    request.least_resident = with_module_bytes;
+    NS_RETURN_IF_ERROR(compute::validate(request.shape));
+    NS_RETURN_IF_ERROR(plan_memory(request));
   }
   compute::ModuleOptions module;
   module.threads = thread_limit(parts_.directory);
@@ -183,7 +182,11 @@ Expected<void> ModelSetup::make_model() {
   parts_.info.active_parameters = compute::active_parameter_count(parts_.info.shape);
   parts_.info.sequences_per_step = data::sequences_per_batch(
       static_cast<std::uint32_t>(consensus().batch_tokens), static_cast<std::uint32_t>(consensus().sequence));
-  NS_ASSIGN_OR_RETURN(parts_.memory, plan_memory(0));
+  const TrainingMemoryRequest request = memory_request();
+  parts_.state.memory_limit = request.user_limit;
+  parts_.state.max_micro_batch =
+      is_part_ ? settings().number(config::Setting::MaxMicroBatch) : std::uint64_t{request.max_micro_batch};
+  NS_ASSIGN_OR_RETURN(parts_.memory, plan_memory(request));
   note_parts_that_fit();
   parts_.info.next_size_fits = next_size_fits();
   parts_.info.memory_limit = parts_.memory.plan.limit;
@@ -367,8 +370,8 @@ Expected<void> ModelSetup::history_restored() {
 // The division into micro-batches affects the last bits of a sum, so it stays while memory allows, unless a
 // person has changed the limits that it depends on.
 void ModelSetup::keep_micro_batch(const TrainerState& saved, std::uint32_t micro_batch) {
-  const bool same_limits = saved.memory_limit == settings().number(config::Setting::MemoryLimit) &&
-                           saved.max_micro_batch == settings().number(config::Setting::MaxMicroBatch);
+  const bool same_limits = saved.memory_limit == parts_.state.memory_limit &&
+                           saved.max_micro_batch == parts_.state.max_micro_batch;
   if (!same_limits) return;
   const std::uint32_t planned = parts_.memory.plan.micro_batch;
   if (micro_batch > planned) {

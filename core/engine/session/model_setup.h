@@ -45,7 +45,7 @@ class ModelSetup {
 
   TrainingMemoryRequest memory_request() const;  // once the dataset is open
   // Exhausted: the model has no room, and the rounds know it.
-  Expected<TrainingMemory> plan_memory(std::uint64_t least_resident) const;
+  Expected<TrainingMemory> plan_memory(const TrainingMemoryRequest& request) const;
   TrainingMemoryRequest memory_request(const config::ConsensusPart& consensus,
                                        const compute::StageRange& range) const;
   bool next_size_fits() const;

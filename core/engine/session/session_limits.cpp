@@ -6,20 +6,31 @@
 #include "core/platform/process/heap.h"
 
 namespace neuroshard::engine::detail {
+namespace {
+
+// Of a memory limit; 0 is none.
+bool is_raised(std::uint64_t before, std::uint64_t now) {
+  return before != 0 && (now == 0 || now > before);
+}
+
+}  // namespace
 
 SessionLimits::SessionLimits(SessionParts& parts)
     : parts_(parts),
-      memory_(parts.directory.settings().number(config::Setting::MemoryLimit)),
       threads_(parts.directory.settings().number(config::Setting::CpuThreads)),
       disk_(parts.directory.settings().number(config::Setting::DiskLimit)),
-      watch_(memory_ == 0 ? 0 : parts.memory.plan.limit) {}
+      watch_(parts.state.memory_limit == 0 ? 0 : parts.memory.plan.limit) {}
 
 void SessionLimits::follow(StepReport* report) {
   follow_threads(report);
-  const auto most =
-      static_cast<std::uint32_t>(parts_.directory.settings().number(config::Setting::MaxMicroBatch));
-  if (most < parts_.loop->micro_batch()) parts_.loop->set_micro_batch(std::max(1u, most));
-  follow_memory();
+  const std::uint64_t limit = parts_.directory.settings().number(config::Setting::MemoryLimit);
+  const std::uint64_t most = parts_.directory.settings().number(config::Setting::MaxMicroBatch);
+  const bool raised = is_raised(parts_.state.memory_limit, limit) || most > parts_.state.max_micro_batch;
+  follow_memory(limit);
+  parts_.state.max_micro_batch = most;
+  if (raised && !parts_.is_part()) plan_again();
+  if (most < parts_.loop->micro_batch())
+    parts_.loop->set_micro_batch(std::max(1u, static_cast<std::uint32_t>(most)));
   follow_disk(report);
 }
 
@@ -33,10 +44,9 @@ void SessionLimits::follow_threads(StepReport* report) {
   if (!status.ok()) parts_.tell({LogLevel::Warning, "limits", status.message}, report);
 }
 
-void SessionLimits::follow_memory() {
-  const std::uint64_t limit = parts_.directory.settings().number(config::Setting::MemoryLimit);
-  if (limit == memory_) return;
-  memory_ = limit;
+void SessionLimits::follow_memory(std::uint64_t limit) {
+  if (limit == parts_.state.memory_limit) return;
+  parts_.state.memory_limit = limit;
   watch_ = MemoryWatch(limit);
   if (limit == 0) return parts_.module.module->set_memory_limit(0);
   // Memory outside the tensors stays as it is; the tensors get the rest, and steps that no longer fit are
@@ -45,6 +55,15 @@ void SessionLimits::follow_memory() {
   const std::uint64_t least = parts_.module.module->memory(false).live_bytes;
   parts_.module.module->set_memory_limit(std::max(limit > outside ? limit - outside : 0, least));
   platform::trim_heap();
+}
+
+// A person who raises a limit gets what the limits allow. Without room for one sequence nothing changes.
+void SessionLimits::plan_again() {
+  const std::uint64_t most =
+      std::min<std::uint64_t>(parts_.state.max_micro_batch, parts_.info.sequences_per_step);
+  const auto planned =
+      plan_micro_batch(parts_.memory, parts_.state.memory_limit, static_cast<std::uint32_t>(most));
+  if (planned.ok()) parts_.loop->set_micro_batch(*planned);
 }
 
 // Checkpoints follow at the next save (TrainingCheckpoints).

@@ -24,12 +24,12 @@ class SessionLimits {
 
  private:
   void follow_threads(StepReport* report);
-  void follow_memory();
+  void follow_memory(std::uint64_t limit);
+  void plan_again();
   void follow_disk(StepReport* report);
 
-  SessionParts& parts_;
-  std::uint64_t memory_;  // the settings in force
-  std::uint64_t threads_;
+  SessionParts& parts_;    // its state has the memory limit and the largest micro-batch in force
+  std::uint64_t threads_;  // the settings in force
   std::uint64_t disk_;
   std::uint32_t threads_wanted_ = 0;
   MemoryWatch watch_;

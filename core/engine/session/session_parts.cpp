@@ -7,8 +7,6 @@ namespace neuroshard::engine::detail {
 TrainerState SessionParts::state_to_save() const {
   TrainerState now = state;
   now.micro_batch = loop->micro_batch();
-  now.memory_limit = directory.settings().number(config::Setting::MemoryLimit);
-  now.max_micro_batch = directory.settings().number(config::Setting::MaxMicroBatch);
   now.loader_position = loader->position().to_json();
   return now;
 }

@@ -24,6 +24,7 @@ class TestTrainingLimits : public QObject {
   void memory_limit_says_what_is_missing();
   void out_of_memory_is_remembered();
   void limits_hold_from_the_next_step();
+  void a_raised_limit_brings_the_micro_batch_back();
   void checkpoint_settings_hold_from_the_next_step();
   void a_lowered_disk_limit_reaches_the_published_text();
   void others_use_up_the_days_writes();
@@ -143,8 +144,40 @@ void TestTrainingLimits::limits_hold_from_the_next_step() {
   QVERIFY(run.module->controls.memory_limit < before);
   QCOMPARE(run.step().micro_batch, 1u);
   QVERIFY(run.directory->set_setting(Setting::MemoryLimit, {0, {}}).ok());
-  run.step();
+  QCOMPARE(run.step().micro_batch, 3u);
   QCOMPARE(run.module->controls.memory_limit, std::uint64_t{0});  // none
+}
+
+void TestTrainingLimits::a_raised_limit_brings_the_micro_batch_back() {
+  TrainingFixture fixture;
+  const auto set_most = [](Run& run, std::uint64_t most) {
+    QVERIFY(run.directory->set_setting(Setting::MaxMicroBatch, {most, {}}).ok());
+  };
+  {
+    Run run(fixture, "d");
+    set_most(run, 3);
+    QCOMPARE(run.step().micro_batch, 3u);
+    set_most(run, 8);
+    QCOMPARE(run.step().micro_batch, 8u);
+    set_most(run, 3);
+    QCOMPARE(run.step().micro_batch, 3u);
+    set_most(run, 8);  // no step follows it
+    QVERIFY(run.session->finish().ok());
+  }
+  {
+    Run again(fixture, "d");
+    QCOMPARE(again.info->micro_batch, 8u);
+    set_most(again, 3);
+    QCOMPARE(again.step().micro_batch, 3u);
+    QVERIFY(again.session->finish().ok());
+  }
+  {
+    // A session that was planned with the lower limit.
+    Run lower(fixture, "d");
+    QCOMPARE(lower.info->micro_batch, 3u);
+    set_most(lower, 8);
+    QCOMPARE(lower.step().micro_batch, 8u);
+  }
 }
 
 void TestTrainingLimits::checkpoint_settings_hold_from_the_next_step() {
