@@ -55,10 +55,12 @@ class RoundModel {
   virtual Bytes last_batches(std::uint64_t /*steps*/) { return {}; }
   // Bytes that the memory plan leaves to whoever needs them for a while.
   virtual std::uint64_t spare_memory() const { return 0; }
-  // Sets the places that the next checkpoints record.
-  virtual void set_places(std::vector<RoundPlace> places) = 0;
-  // The places in the checkpoint that it continued from; empty: it had none.
+  // Sets what the next checkpoints record: the places, and the next step's number since the moments were zero
+  // (0: they never were in the rounds, train::rewarm_factor()).
+  virtual void set_places(std::vector<RoundPlace> places, std::uint64_t since_arrival) = 0;
+  // Both as in the checkpoint that it continued from; empty and 0: it had none.
   virtual const std::vector<RoundPlace>& places() const = 0;
+  virtual std::uint64_t since_arrival() const { return 0; }
 };
 
 }  // namespace neuroshard::engine

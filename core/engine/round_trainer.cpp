@@ -116,7 +116,7 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
   }();
   if (is_new) NS_RETURN_IF_ERROR(copy_states(model, facts));
   model_ = &model;
-  since_arrival_ = 0;
+  since_arrival_ = model.since_arrival();
   const std::vector<RoundPlace> places = model.places();
   std::lock_guard lock(mutex_);
   if (wanted_.tokenizer && *wanted_.tokenizer != facts.tokenizer)
@@ -257,7 +257,7 @@ RoundTrainer::Turn RoundTrainer::rest_without_room(const Error& error) {
 void RoundTrainer::note_places() {
   std::vector<RoundPlace> places;
   for (const auto& part : parts_) places.push_back(part->place());
-  model_->set_places(std::move(places));
+  model_->set_places(std::move(places), since_arrival_);
 }
 
 // A fragment whose result is late is behind; the others give the network's progress.

@@ -181,7 +181,7 @@ class RoundTrainer final {
   // Compute thread.
   RoundModel* model_ = nullptr;
   std::string no_room_;              // why a request waits
-  std::uint64_t since_arrival_ = 0;  // steps since an anchor reset the moments; 0 = none did
+  std::uint64_t since_arrival_ = 0;  // the next step's number since an anchor reset the moments; 0 = none did
 };
 
 }  // namespace neuroshard::engine

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/rounds/fragments.h"
+#include "core/train/schedule.h"
 
 namespace neuroshard::engine {
 namespace {
@@ -70,6 +71,8 @@ std::string encode_trainer_state(const TrainerState& state) {
     json["fragments"] = nlohmann::json::array();
     for (const RoundPlace& place : state.places) json["fragments"].push_back(place_json(place));
   }
+  if (state.since_arrival > 0 && state.since_arrival < train::rewarm_steps)
+    json["since_arrival"] = state.since_arrival;
   return json.dump();
 }
 
@@ -90,6 +93,11 @@ Expected<void> decode_trainer_state(const std::string& text, TrainerState* state
                                      std::pair{"max_micro_batch", &state->max_micro_batch}}) {
     if (!json.contains(field) || !json[field].is_number_unsigned()) return missing(field);
     *value = json[field].get<std::uint64_t>();
+  }
+  state->since_arrival = 0;
+  if (json.contains("since_arrival")) {
+    if (!json["since_arrival"].is_number_unsigned()) return missing("since_arrival");
+    state->since_arrival = json["since_arrival"].get<std::uint64_t>();
   }
   NS_ASSIGN_OR_RETURN(state->places, decode_places(json));
   return {};

@@ -25,10 +25,12 @@ struct TrainerState {
   std::optional<double> training_loss;
   std::optional<double> held_out_loss;  // the newest; not necessarily of this step
   std::vector<RoundPlace> places;       // in outer rounds, by fragment
+  std::uint64_t since_arrival = 0;      // RoundModel::since_arrival()
 };
 
 // The opaque text of a manifest that holds the engine's part: tokenizer_hash, the two settings, and the
-// places in rounds if there are any: "round" of the whole model, "fragments" where it has several.
+// places in rounds if there are any: "round" of the whole model, "fragments" where it has several. During the
+// warm-up after zero moments it has since_arrival, too.
 std::string encode_trainer_state(const TrainerState& state);
 // Sets these fields. Corrupt names the field; any text is safe.
 Expected<void> decode_trainer_state(const std::string& text, TrainerState* state);

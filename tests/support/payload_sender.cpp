@@ -54,7 +54,9 @@ class SentModel final : public engine::RoundModel {
   void synced() override {}
   // Other values in every round, as a payload may not be sent twice.
   void begin_round(std::uint64_t round, const Hash256&) override { round_ = round; }
-  void set_places(std::vector<engine::RoundPlace> places) override { places_ = std::move(places); }
+  void set_places(std::vector<engine::RoundPlace> places, std::uint64_t) override {
+    places_ = std::move(places);
+  }
   const std::vector<engine::RoundPlace>& places() const override { return no_places_; }
 
  private:

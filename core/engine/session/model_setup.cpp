@@ -246,6 +246,7 @@ Expected<void> ModelSetup::restore() {
   if (of_other_model_) {
     NS_RETURN_IF_ERROR(take_over(of_other_model_->manifest, {}));
     parts_.state.places.clear();
+    parts_.state.since_arrival = 0;
     parts_.fresh_at = parts_.state.step;
     manifest = of_other_model_->manifest;
     name = of_other_model_->name;
@@ -347,6 +348,7 @@ Expected<void> ModelSetup::take_over(const checkpoint::Manifest& manifest, const
   parts_.state.training_loss = manifest.losses.training;
   parts_.state.held_out_loss = manifest.losses.held_out;
   parts_.state.places = saved.places;
+  parts_.state.since_arrival = saved.since_arrival;
   if (!parts_.trains()) return {};
   // A model from elsewhere has read none of this text: the loader stays at its beginning.
   if (manifest.loader_position.empty()) return history_restored();

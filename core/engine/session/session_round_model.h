@@ -43,8 +43,12 @@ class SessionRoundModel final : public RoundModel {
   Bytes last_batches(std::uint64_t steps) override;
   std::uint64_t spare_memory() const override;
   void synced() override { checkpoints_.after_sync(); }
-  void set_places(std::vector<RoundPlace> places) override { parts_.state.places = std::move(places); }
+  void set_places(std::vector<RoundPlace> places, std::uint64_t since_arrival) override {
+    parts_.state.places = std::move(places);
+    parts_.state.since_arrival = since_arrival;
+  }
   const std::vector<RoundPlace>& places() const override { return parts_.state.places; }
+  std::uint64_t since_arrival() const override { return parts_.state.since_arrival; }
 
   // The learning rate of the model's own step, 1-based; at the rounds' place in the schedule, if they set it.
   double learning_rate(std::uint64_t step) const;

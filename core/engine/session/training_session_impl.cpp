@@ -234,6 +234,7 @@ void SessionImpl::count(const train::InnerStep& inner) {
   ++parts_.state.step;
   parts_.state.tokens_seen += inner.target_tokens;
   parts_.state.training_loss = inner.loss;
+  if (parts_.state.since_arrival > 0) ++parts_.state.since_arrival;
   for (RoundPlace& place : parts_.state.places) {
     if (place.round == 0) continue;
     ++place.steps;

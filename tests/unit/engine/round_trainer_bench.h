@@ -24,6 +24,7 @@ struct CountingModel final : RoundModel {
   std::uint64_t schedule = 0;
   double factor = 0;
   std::vector<RoundPlace> noted, restored;
+  std::uint64_t since_noted = 0, since_restored = 0;
   std::vector<std::uint64_t> synced_at;  // rounds
 
   std::uint64_t parameters() const override { return weights.size(); }
@@ -46,8 +47,12 @@ struct CountingModel final : RoundModel {
     factor = rate_factor;
   }
   void synced() override { synced_at.push_back(noted.back().round); }
-  void set_places(std::vector<RoundPlace> places) override { noted = std::move(places); }
+  void set_places(std::vector<RoundPlace> places, std::uint64_t since_arrival) override {
+    noted = std::move(places);
+    since_noted = since_arrival;
+  }
   const std::vector<RoundPlace>& places() const override { return restored; }
+  std::uint64_t since_arrival() const override { return since_restored; }
   void begin_round(std::uint64_t round, const Hash256& beacon) override { begun.emplace_back(round, beacon); }
   Bytes last_batches(std::uint64_t steps) override { return {static_cast<std::uint8_t>(steps)}; }
   std::vector<std::pair<std::uint64_t, Hash256>> begun;  // rounds with their beacons

@@ -33,7 +33,7 @@ struct OneWeight final : RoundModel {
   bool fresh_moments() const override { return false; }
   void set_schedule(std::uint64_t, double) override {}
   void synced() override {}
-  void set_places(std::vector<RoundPlace>) override {}
+  void set_places(std::vector<RoundPlace>, std::uint64_t) override {}
   const std::vector<RoundPlace>& places() const override { return at; }
   Hash256 tokenizer{};
   std::vector<RoundPlace> at;

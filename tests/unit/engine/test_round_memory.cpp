@@ -39,7 +39,7 @@ struct Model final : RoundModel {
   bool fresh_moments() const override { return false; }
   void set_schedule(std::uint64_t step, double) override { schedule = step; }
   void synced() override {}
-  void set_places(std::vector<RoundPlace> places) override { kept = std::move(places); }
+  void set_places(std::vector<RoundPlace> places, std::uint64_t) override { kept = std::move(places); }
   const std::vector<RoundPlace>& places() const override { return kept; }
   void step() {
     for (std::size_t i = 0; i < values; ++i)

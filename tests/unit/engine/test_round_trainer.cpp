@@ -162,6 +162,22 @@ class TestRoundTrainer : public QObject {
     QCOMPARE(back.model.factor, 1.0);
   }
 
+  // The moments of a checkpoint from within the warm-up are still young.
+  void the_warm_up_goes_on_when_training_opens_again() {
+    TrainerBench b(10);
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->learner().start({8, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    QCOMPARE(b.train(5), 5);
+    QCOMPARE(b.model.since_noted, std::uint64_t{5});
+    b.model.fresh = false;
+    b.model.since_restored = b.model.since_noted + 1;  // the session counts the step
+    b.trainer->detach();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    QCOMPARE(b.train(1), 1);
+    QCOMPARE(b.model.factor, train::rewarm_factor(6));
+    QCOMPARE(b.model.since_noted, std::uint64_t{6});
+  }
+
   void a_model_that_can_not_be_written_is_an_error() {
     TrainerBench b;
     b.model.broken = true;

@@ -31,6 +31,7 @@ class TestTrainerState : public QObject {
  private Q_SLOTS:
   void comes_back_as_it_was();
   void places_in_rounds_come_back();
+  void the_warm_up_comes_back_as_long_as_it_lasts();
   void other_texts_are_refused_data();
   void other_texts_are_refused();
   void a_place_that_lacks_a_field_is_refused();
@@ -66,6 +67,20 @@ void TestTrainerState::places_in_rounds_come_back() {
   QCOMPARE(decode_trainer_state(more, &read).error().code, ErrorCode::Corrupt);
 }
 
+// Checkpoints without the field are of a model that is not in it.
+void TestTrainerState::the_warm_up_comes_back_as_long_as_it_lasts() {
+  for (const auto& [since, kept] : {std::pair{0u, false}, {1u, true}, {19u, true}, {20u, false}}) {
+    TrainerState state = state_with({place_in(12, 3)});
+    state.since_arrival = since;
+    const std::string text = encode_trainer_state(state);
+    QCOMPARE(text.find("since_arrival") != std::string::npos, kept);
+    TrainerState read;
+    read.since_arrival = 7;
+    QVERIFY(decode_trainer_state(text, &read).ok());
+    QCOMPARE(read.since_arrival, std::uint64_t{kept ? since : 0u});
+  }
+}
+
 void TestTrainerState::other_texts_are_refused_data() {
   QTest::addColumn<QString>("text");
   for (const char* const text : {"[]", "{", "{\"tokenizer\":3}", "{\"tokenizer\":\"zz\"}",
@@ -76,6 +91,10 @@ void TestTrainerState::other_texts_are_refused_data() {
   QTest::newRow("a round that is a number")
       << whole.replace(QRegularExpression("\"round\":\\{.*\\}(?=,)"), "\"round\":3");
   QString parts = QString::fromStdString(encode_trainer_state(state_with({place_in(12, 3), {}})));
+  TrainerState young = state_with({});
+  young.since_arrival = 3;
+  QString early = QString::fromStdString(encode_trainer_state(young));
+  QTest::newRow("a warm-up below zero") << early.replace("\"since_arrival\":3", "\"since_arrival\":-3");
   QTest::newRow("fragments that are no list")
       << parts.replace(QRegularExpression("\"fragments\":\\[.*\\]"), "\"fragments\":{}");
 }

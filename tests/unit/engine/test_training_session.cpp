@@ -36,6 +36,7 @@ class TestTrainingSession : public QObject {
   void kill_and_resume_repeats_bit_for_bit_data();
   void kill_and_resume_repeats_bit_for_bit();
   void stop_within_a_step_changes_nothing();
+  void a_warm_up_goes_on_from_the_checkpoint();
   void clean_stop_saves_once();
   void disk_full_goes_on_and_recovers();
   void diverged_step_is_not_applied();
@@ -147,6 +148,20 @@ void TestTrainingSession::stop_within_a_step_changes_nothing() {
   QCOMPARE(resumed.info->step, std::uint64_t{6});
   for (const double loss : resumed.steps(6)) losses.push_back(loss);
   QCOMPARE(losses, expected);
+}
+
+void TestTrainingSession::a_warm_up_goes_on_from_the_checkpoint() {
+  TrainingFixture fixture;
+  {
+    Run run(fixture, "d");
+    QVERIFY(run.info.ok());
+    run.session->round_model()->set_places({}, 5);
+    run.step();
+    QVERIFY(run.session->finish().ok());
+  }
+  Run again(fixture, "d");
+  QVERIFY(again.info.ok());
+  QCOMPARE(again.session->round_model()->since_arrival(), std::uint64_t{6});
 }
 
 void TestTrainingSession::clean_stop_saves_once() {
