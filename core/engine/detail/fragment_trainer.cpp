@@ -111,6 +111,7 @@ void RoundTrainer::FragmentTrainer::attach(const rounds::Fragment& fragment, con
   restored_ = restored;
   first_start_ = true;
   forget_boundary();
+  from_memory_ = sent_.payload != nullptr;
   started_ = false;
   work_ = {};
   // A model that is made again in the middle of a round begins with the round's anchor.
@@ -201,10 +202,9 @@ void RoundTrainer::FragmentTrainer::take_recalled(std::uint64_t values) {
   from_memory_ = true;
 }
 
-// The round is still open: its delta was sent, and it is not known yet whether it counts.
-bool RoundTrainer::FragmentTrainer::was_sent_before_restart(std::uint64_t round,
-                                                            const Hash256& anchor) const {
-  return from_memory_ && sent_.payload && sent_.round == round && sent_.anchor == anchor;
+// The round's delta was sent before training opened again, and it is not known yet whether it counts.
+bool RoundTrainer::FragmentTrainer::is_open(std::uint64_t round, const Hash256& anchor) const {
+  return sent_.payload && sent_.round == round && sent_.anchor == anchor;
 }
 
 Expected<rounds::TrainedWork> RoundTrainer::FragmentTrainer::put_new(const Start& from, bool put_back) {
@@ -259,7 +259,7 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
   NS_CHECK(values == fragment_.count);
   NS_ASSIGN_OR_RETURN(const Hash256 hash, hash_weights(from.anchor->weights()));
   take_recalled(values);
-  const bool settled = !was_sent_before_restart(from.round, hash);
+  const bool settled = !is_open(from.round, hash);
   // The restored part is in the next delta: it is not carried as well.
   const bool put_back = settled && !from.counted && feedback_ && sent_.payload;
   // First, because it needs room in the spool, and nothing has changed if there is none.
@@ -318,8 +318,12 @@ Expected<rounds::RoundLearner::Boundary> RoundTrainer::FragmentTrainer::boundary
   NS_ASSIGN_OR_RETURN(Boundary boundary, encode_delta());
   at_boundary_ = std::move(local);
   boundary_in_model_ = stays;
-  boundary_work_ = boundary.work;
-  // The batches of a payload from before a restart are not known any more.
+  {
+    // A payload that is given again may be of more steps than the model here has made.
+    std::lock_guard lock(all_.mutex_);
+    boundary_work_ = work_;
+  }
+  // The batches of a payload from an earlier session are not known any more.
   if (!from_memory_) boundary.batches = all_.model_->last_batches(boundary.work.steps);
   return boundary;
 }

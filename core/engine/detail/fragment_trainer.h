@@ -76,7 +76,7 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   // With the lock: RoundLearner::extra_steps() of a round that begins with this carry and `carried` steps.
   std::uint64_t take_lead(rounds::Carry carry, std::uint64_t carried);
   void take_recalled(std::uint64_t values);
-  bool was_sent_before_restart(std::uint64_t round, const Hash256& anchor) const;
+  bool is_open(std::uint64_t round, const Hash256& anchor) const;
   bool goes_on_from_checkpoint(const Start& from, const Hash256& anchor);
 
   RoundTrainer& all_;
@@ -106,7 +106,7 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   rounds::TrainedWork boundary_work_;
   std::optional<outer::ErrorFeedback> feedback_;
   RoundMemory sent_;          // payload null: nothing to restore; feedback_ holds its buffer
-  bool from_memory_ = false;  // sent_ dates from before a restart
+  bool from_memory_ = false;  // sent_ is of another session: the model here has other batches
   bool first_start_ = false;  // of this model
 };
 

@@ -167,6 +167,55 @@ class TestRoundCarry : public QObject {
     QVERIFY((b.delta(1) == Weights{6, 6, 6, 6}));  // three put back, three trained
   }
 
+  // A second encoding would put the delta into the buffer twice.
+  void a_delta_is_given_again_when_training_opens_again() {
+    TrainerBench b;
+    b.options.error_feedback_beta = 1.0f;
+    b.make();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.train();
+    b.ask();
+    b.train();
+    QVERIFY(!b.boundaries.at(0)->batches.empty());
+    b.trainer->detach();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.train(1);
+    b.ask();
+    b.train();
+    QVERIFY((b.delta(1) == Weights{3, 3, 3, 3}));
+    QCOMPARE(b.boundaries[1]->work.steps, 3u);
+    QVERIFY(b.boundaries[1]->batches.empty());  // those of the other session
+    // It did not count, so it is put back, once.
+    b.trainer->learner().start({2, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.train();
+    b.ask();
+    b.train();
+    QVERIFY((b.delta(2) == Weights{6, 6, 6, 6}));
+    QVERIFY(!b.boundaries[2]->batches.empty());
+  }
+
+  // The payload is of three steps, and the model that carries its work has made one when it is given again.
+  void work_after_a_delta_that_was_given_again_is_carried() {
+    TrainerBench b;
+    b.options.error_feedback_beta = 1.0f;
+    b.make();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.train();
+    b.ask(rounds::AfterBoundary::TrainOn);
+    b.train(1);
+    b.trainer->detach();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    QCOMPARE(b.train(1), 1);
+    b.ask(rounds::AfterBoundary::TrainOn);
+    QCOMPARE(b.train(2), 2);
+    b.trainer->learner().start({2, anchor_of({-3, -3, -3, 9}), Carry::SinceBoundary, true});
+    b.turn();
+    QCOMPARE(b.trainer->learner().progress().steps, 2u);
+    QVERIFY((b.model.weights == Weights{-5, -5, -5, 7}));
+  }
+
   // The training did not look between two starts: what is carried is what the first would have carried.
   void a_start_that_was_never_seen_carries_no_work_of_its_own() {
     TrainerBench b;

@@ -49,7 +49,16 @@ struct Model final : RoundModel {
 };
 
 // A node's stop: a checkpoint has the training as it is, or as it was when the round began.
-enum class Stop { Never, BeforeTheDelta, AfterTheDelta, BetweenMemoryAndVote, AfterTheCertificate };
+enum class Stop {
+  Never,
+  BeforeTheDelta,
+  AfterTheDelta,
+  BetweenMemoryAndVote,
+  AfterTheCertificate,
+  // Of the training alone: the program and the round's node go on.
+  TrainingAfterTheDelta,
+  TrainingBeforeTheVote
+};
 
 // One node alone: its own delta is the round's step, if it counts.
 class Node {
@@ -81,6 +90,10 @@ class Node {
       restart(old_checkpoint);
       train(inner_steps);
       payload = contribute();
+    } else if (stop == Stop::TrainingAfterTheDelta || stop == Stop::TrainingBeforeTheVote) {
+      open_again(old_checkpoint);
+      train(inner_steps);
+      if (stop == Stop::TrainingBeforeTheVote) payload = contribute();
     }
     counted_ = counts;
     if (counts) {
@@ -111,6 +124,13 @@ class Node {
     model_ = std::move(kept);
     start_program();
     if (in_round) trainer_->learner().start({round_, state_, Carry::Nothing, counted_});
+  }
+  // The same trainer gets the model of another session.
+  void open_again(bool old_checkpoint) {
+    auto kept = std::make_unique<Model>(old_checkpoint ? checkpoint_ : *model_);
+    trainer_->detach();
+    model_ = std::move(kept);
+    if (!trainer_->attach(*model_).ok()) qFatal("no model");
   }
   void train(std::uint32_t most) {
     for (; most > 0 && trainer_->before_step().value() == RoundTrainer::Turn::Train; --most) {
@@ -157,7 +177,9 @@ class TestRoundMemory : public QObject {
     for (const auto& [stop, name] : {std::pair{Stop::BeforeTheDelta, "before the delta"},
                                      std::pair{Stop::AfterTheDelta, "after the delta"},
                                      std::pair{Stop::BetweenMemoryAndVote, "between memory and vote"},
-                                     std::pair{Stop::AfterTheCertificate, "after the certificate"}})
+                                     std::pair{Stop::AfterTheCertificate, "after the certificate"},
+                                     std::pair{Stop::TrainingAfterTheDelta, "training, after the delta"},
+                                     std::pair{Stop::TrainingBeforeTheVote, "training, before the vote"}})
       for (const bool old : {false, true})
         QTest::newRow(qPrintable(QString("%1, %2").arg(name, old ? "killed" : "stopped")))
             << static_cast<int>(stop) << old;
