@@ -55,13 +55,18 @@ void RoundTrainer::tell_no_memory() {
 }
 
 void RoundTrainer::tell_ready() {
+  const bool again = std::exchange(tell_again_, false);
   if (listener_.executor == nullptr || !facts_) return;
   const bool told = listener_.executor->post([ready = listener_.ready, facts = *facts_, heard = heard_] {
     *heard = true;
     ready(facts);
   });
-  if (!told)
-    logger_.warning("rounds", "the node's queue is full: this node does not take part in the rounds");
+  if (!told) {
+    if (!again)
+      logger_.warning("rounds", "the node's queue is full: this node joins the rounds when it has room");
+    tell_again_ = true;
+    return;
+  }
   facts_->states.clear();  // large, and the listener has them
   told_ = Told{facts_->tokenizer, facts_->own_part};
 }
@@ -211,6 +216,7 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
     FragmentTrainer* part = nullptr;
     {
       std::unique_lock lock(mutex_);
+      if (tell_again_) tell_ready();
       if (asked() == nullptr && !may_train() && !may_assist() && !waited) {
         waited = true;
         changed_.wait_for(lock, options_.longest_rest,

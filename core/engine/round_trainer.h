@@ -169,6 +169,7 @@ class RoundTrainer final {
     friend bool operator==(const Told&, const Told&) = default;
   };
   std::optional<Told> told_;  // a listener has received the states of such a model
+  bool tell_again_ = false;   // the listener's queue was full
   // The listener knows the model that is attached: what it asks for is of this one.
   std::shared_ptr<std::atomic<bool>> heard_ = std::make_shared<std::atomic<bool>>(true);
   WantedModel wanted_;           // by the network

@@ -7,6 +7,22 @@ using namespace neuroshard;                          // NOLINT
 using namespace neuroshard::engine;                  // NOLINT
 using namespace neuroshard::engine::testing_rounds;  // NOLINT
 
+namespace {
+
+// Refuses this many tasks.
+class BusyExecutor final : public Executor {
+ public:
+  bool post(Task task) override { return refused-- > 0 ? false : manual.post(std::move(task)); }
+  std::unique_ptr<TimerHandle> post_after(Duration delay, Task task) override {
+    return manual.post_after(delay, std::move(task));
+  }
+  bool on_thread() const override { return manual.on_thread(); }
+  int refused = 2;
+  testing::ManualExecutor manual;
+};
+
+}  // namespace
+
 class TestRoundModels : public QObject {
   Q_OBJECT
  private Q_SLOTS:
@@ -34,6 +50,22 @@ class TestRoundModels : public QObject {
       QVERIFY(c.model.weights == test::weights_of(anchor));
       QCOMPARE(c.trainer->learner().progress().steps, 0u);
     }
+  }
+
+  void a_listener_whose_queue_was_full_hears_of_the_model_later() {
+    TrainerBench b;
+    BusyExecutor busy;
+    b.trainer->listen({&busy, [&b](const RoundFacts& f) { b.facts.push_back(f); }, [] {}});
+    QVERIFY(b.trainer->attach(b.model).ok());
+    QVERIFY(b.turn() == RoundTrainer::Turn::Rest);  // refused again
+    busy.manual.run();
+    QVERIFY(b.facts.empty());
+    for (int i = 0; i < 3; ++i) QVERIFY(b.turn() == RoundTrainer::Turn::Rest);
+    busy.manual.run();
+    QCOMPARE(b.facts.size(), std::size_t{1});  // once
+    QCOMPARE(b.facts.front().states.size(), std::size_t{1});
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    QVERIFY(b.turn() == RoundTrainer::Turn::Train);
   }
 
   // A restore of a checkpoint, or "finish" and "contribute": the session is another one.
