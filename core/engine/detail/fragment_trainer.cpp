@@ -133,6 +133,7 @@ void RoundTrainer::FragmentTrainer::forget() {
 
 void RoundTrainer::FragmentTrainer::detach() {
   anchor_.reset();
+  waiting_.reset();
   forget_boundary();
   started_ = false;
 }
@@ -254,10 +255,18 @@ Expected<void> RoundTrainer::FragmentTrainer::write_slices(const outer::ValueSou
   return {};
 }
 
+Expected<Hash256> RoundTrainer::FragmentTrainer::hash_of(const rounds::Anchor& anchor) {
+  if (!waiting_ || waiting_->anchor != anchor) {
+    NS_ASSIGN_OR_RETURN(const Hash256 hash, hash_weights(anchor->weights()));
+    waiting_ = Hashed{anchor, hash};
+  }
+  return waiting_->hash;
+}
+
 Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
   const std::uint64_t values = from.anchor->counts.weights;
   NS_CHECK(values == fragment_.count);
-  NS_ASSIGN_OR_RETURN(const Hash256 hash, hash_weights(from.anchor->weights()));
+  NS_ASSIGN_OR_RETURN(const Hash256 hash, hash_of(from.anchor));
   take_recalled(values);
   const bool settled = !is_open(from.round, hash);
   // The restored part is in the next delta: it is not carried as well.
@@ -270,6 +279,7 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
     NS_ASSIGN_OR_RETURN(carried, put_new(from, put_back));
   }
   if (settled) sent_ = {};
+  waiting_.reset();
   forget_boundary();
   boundary_work_ = {};
   anchor_ = from.anchor;

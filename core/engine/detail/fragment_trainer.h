@@ -59,6 +59,8 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
     return std::uint64_t{all_.options_.inner_steps} * all_.options_.most_rounds_alone;
   }
   Expected<void> put_in(Start from);
+  // Of its weights, read once while the same start is tried again.
+  Expected<Hash256> hash_of(const rounds::Anchor& anchor);
   Expected<void> make_boundary(const Asked& asked);
   Expected<Boundary> boundary_of_model(rounds::AfterBoundary after);
   void forget_boundary();
@@ -100,6 +102,11 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   RoundPlace restored_;
   rounds::Anchor anchor_;
   Hash256 anchor_hash_{};
+  struct Hashed {
+    rounds::Anchor anchor;
+    Hash256 hash{};
+  };
+  std::optional<Hashed> waiting_;  // the anchor of a start that there was no room for
   std::uint64_t round_ = 0;
   ByteSourcePtr at_boundary_;       // the weights behind the payload; null: no boundary, or no step after it
   bool boundary_in_model_ = false;  // no step after it: the model still has its weights

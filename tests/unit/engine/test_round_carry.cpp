@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/crypto/hash.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/engine/round_trainer_bench.h"
+#include "tests/unit/rounds/fillable_spool.h"
 
 using namespace neuroshard;                          // NOLINT
 using namespace neuroshard::engine;                  // NOLINT
@@ -21,6 +23,21 @@ class CountingSpool final : public Spool {
 
  private:
   MemorySpool memory_;
+};
+
+// Counts the reads.
+class ReadBytes final : public ByteSource {
+ public:
+  explicit ReadBytes(ByteSourcePtr bytes) : bytes_(std::move(bytes)) {}
+  std::uint64_t size() const override { return bytes_->size(); }
+  Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const override {
+    ++reads;
+    return bytes_->read_at(offset, target);
+  }
+  mutable int reads = 0;
+
+ private:
+  const ByteSourcePtr bytes_;
 };
 
 }  // namespace
@@ -165,6 +182,38 @@ class TestRoundCarry : public QObject {
     b.ask();
     b.train();
     QVERIFY((b.delta(1) == Weights{6, 6, 6, 6}));  // three put back, three trained
+  }
+
+  // The anchor of a large model is gigabytes, and a full disk is tried again every moment.
+  void an_anchor_that_waits_for_room_is_read_once() {
+    TrainerBench b;
+    const auto spool = std::make_shared<test::FillableSpool>();
+    b.spool = spool;
+    b.options.error_feedback_beta = 1.0f;
+    b.make();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.train();
+    b.ask();
+    b.train();
+    const rounds::Anchor next = anchor_of({10, 10, 10, 10});
+    const auto bytes = std::make_shared<const ReadBytes>(next->bytes);
+    const auto counted = std::make_shared<const rounds::OuterState>(rounds::OuterState{next->counts, bytes});
+    spool->full = true;
+    b.trainer->learner().start({2, counted, Carry::Nothing, false});
+    QVERIFY(b.turn() == RoundTrainer::Turn::Rest);
+    const int once = bytes->reads;
+    QVERIFY(once > 0);
+    for (int i = 0; i < 5; ++i) QVERIFY(b.turn() == RoundTrainer::Turn::Rest);
+    QCOMPARE(bytes->reads, once);
+    // Another anchor has another hash.
+    const rounds::Anchor third = anchor_of({20, 20, 20, 20});
+    b.trainer->learner().start({3, third, Carry::Nothing, false});
+    spool->full = false;
+    QCOMPARE(b.train(1), 1);
+    QVERIFY((b.model.weights == Weights{19, 19, 19, 19}));
+    const Hash256 hash = crypto::sha256(as_bytes(Span<const float>(test::weights_of(third))));
+    QCOMPARE(b.model.noted.front().anchor, hash);
   }
 
   // A second encoding would put the delta into the buffer twice.
