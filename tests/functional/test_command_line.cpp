@@ -21,6 +21,7 @@ class TestCommandLine : public QObject {
   void a_repeated_flag_takes_one_word_each_time();
   void errors_are_json_when_asked();
   void profiles_are_made_and_shown();
+  void the_outer_step_is_that_of_the_flags();
   void founders_and_voters_are_chosen_and_explained();
   void sizes_to_grow_to_are_chosen_and_shown();
   void wrong_sizes_are_64_and_say_what_is_allowed();
@@ -203,6 +204,27 @@ void TestCommandLine::profiles_are_made_and_shown() {
   QVERIFY2(signed_one.ok(), signed_one.text().constData());
   QVERIFY(run_node({"network", "show", path("club.json")}).ok());
   QVERIFY(!(QFileInfo(path("club.key")).permissions() & (QFile::ReadGroup | QFile::ReadOther)));
+}
+
+// The profile that it begins with has no outer loop.
+void TestCommandLine::the_outer_step_is_that_of_the_flags() {
+  const QString file = path("outer.json");
+  const QStringList create{"network", "create", "--from", "solo", "--name", "outer",
+                           "--force", "--out",  file,     "--h",  "100"};
+  const auto rates = [&](const QStringList& more) {
+    const ProcessResult made = run_node(create + more);
+    if (!made.ok()) qWarning("%s", made.text().constData());
+    const QJsonObject consensus =
+        json_lines(run_node({"network", "show", file, "--json"}).out).value(0)["consensus"].toObject();
+    return std::pair(consensus["outer_learning_rate_nano"].toDouble(),
+                     consensus["outer_momentum_nano"].toDouble());
+  };
+  QCOMPARE(rates({}), std::pair(7e8, 9e8));
+  QCOMPARE(rates({"--outer-lr", "0.5"}), std::pair(5e8, 9e8));
+  QCOMPARE(rates({"--outer-lr", "0.5", "--outer-momentum", "0.8"}), std::pair(5e8, 8e8));
+  const ProcessResult wrong = run_node(create + QStringList{"--outer-lr", "3"});
+  QCOMPARE(wrong.exit_code, 64);
+  QVERIFY2(wrong.err.contains("outer_learning_rate_nano"), wrong.err.constData());
 }
 
 void TestCommandLine::founders_and_voters_are_chosen_and_explained() {

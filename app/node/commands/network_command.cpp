@@ -87,27 +87,32 @@ Expected<std::uint64_t> parse_number(const config::ConsensusField& field, const 
   return number;
 }
 
+// The rates of the outer step, unless the flags name others.
+void take_outer_rates(const CreateFlags& flags, std::uint64_t learning_rate_nano, std::uint64_t momentum_nano,
+                      config::ConsensusPart& consensus) {
+  if (flags.numbers.find("outer_learning_rate_nano") == flags.numbers.end())
+    consensus.outer_learning_rate_nano = learning_rate_nano;
+  if (flags.numbers.find("outer_momentum_nano") == flags.numbers.end())
+    consensus.outer_momentum_nano = momentum_nano;
+}
+
 // A network with an outer loop requires its rules, and a network without one must have none.
-void fit_outer_loop(config::ConsensusPart& consensus) {
+void fit_outer_loop(const CreateFlags& flags, config::ConsensusPart& consensus) {
   if (consensus.inner_steps == 0) {
     consensus.sync = consensus.codec = "none";
     consensus.outer_learning_rate_nano = consensus.outer_momentum_nano = 0;
   } else if (consensus.sync == "none") {
     consensus.sync = "plain";
     consensus.codec = "int8";
-    consensus.outer_learning_rate_nano = 700'000'000;
-    consensus.outer_momentum_nano = 900'000'000;
+    take_outer_rates(flags, 700'000'000, 900'000'000, consensus);
   }
 }
 
-// The sparse codec has its own outer step, unless the flags name another rate.
+// The sparse codec has its own outer step.
 void take_codec(const CreateFlags& flags, config::ConsensusPart& consensus) {
   if (flags.codec.empty()) return;
   consensus.codec = flags.codec;
-  if (!config::is_sparse(consensus)) return;
-  if (flags.numbers.find("outer_learning_rate_nano") == flags.numbers.end())
-    consensus.outer_learning_rate_nano = 1'000'000'000;
-  if (flags.numbers.find("outer_momentum_nano") == flags.numbers.end()) consensus.outer_momentum_nano = 0;
+  if (config::is_sparse(consensus)) take_outer_rates(flags, 1'000'000'000, 0, consensus);
 }
 
 // The owner of this file may publish data and addresses for the network.
@@ -144,7 +149,7 @@ Expected<void> take_constants(const CreateFlags& flags, CommandContext& context,
     if (given == flags.numbers.end()) continue;
     NS_ASSIGN_OR_RETURN(consensus.*field.member, parse_number(field, given->second));
   }
-  fit_outer_loop(consensus);
+  fit_outer_loop(flags, consensus);
   if (!flags.sync.empty()) consensus.sync = flags.sync;
   take_codec(flags, consensus);
   consensus.publisher_key = "none";
