@@ -38,8 +38,8 @@ class RelayCallee {
   int pings_ = 0;  // since then
 };
 
-// Reaches the node `callee` through the relay. NotFound: it is not there; Busy: it has too many calls;
-// Timeout; Unavailable.
+// Reaches the node `callee` through the relay. NotFound: it is not there; Busy: it has too many calls,
+// or the relay has no data left; Timeout; Unavailable.
 Expected<platform::TcpSocket> call_through_relay(const Io& io, const platform::Endpoint& relay,
                                                  const Hash256& callee, MonotonicTime deadline);
 

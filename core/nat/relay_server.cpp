@@ -16,6 +16,7 @@ using platform::TcpSocket;
 
 constexpr std::size_t max_control_backlog = 16 << 10;  // invitations that a callee has not read yet
 constexpr Duration deaf_time = std::chrono::milliseconds(100);
+constexpr std::string_view no_data_left = "503 This relay has no data left for others";
 
 Error full(const char* what) {
   return make_error(ErrorCode::Exhausted, fmt::format("this relay has no place left for {}", what));
@@ -54,6 +55,8 @@ RelayTicket RelayServer::new_ticket() {
 Expected<RelayTicket> RelayServer::reserve(const Hash256& callee, const platform::IpAddress& from) {
   const std::lock_guard lock(mutex_);
   const MonotonicTime now = clock_.monotonic_now();
+  if (now < used_up_until_)
+    return make_error(ErrorCode::Exhausted, "this relay has no data left for others; try another one");
   expire_reservations(now);
   drop_reservation(callee);
   const std::uint64_t prefix = platform::prefix_group(from);
@@ -104,7 +107,7 @@ std::size_t RelayServer::joined() const {
 void RelayServer::set_pace(RelayPace pace) {
   const std::lock_guard lock(mutex_);
   pace_ = std::move(pace);
-  paused_until_ = {};
+  paused_until_ = used_up_until_ = {};
 }
 
 MonotonicTime RelayServer::next(MonotonicTime until) const {
@@ -265,6 +268,7 @@ bool RelayServer::head(std::uint64_t id, Client& client, MonotonicTime now) {
   if (!request->has_value()) return true;
   const std::string method((*request)->method), target((*request)->target);
   client.in.erase(client.in.begin(), client.in.begin() + static_cast<std::ptrdiff_t>((*request)->size));
+  if ((method == "CONNECT" || method == "JOIN") && now < used_up_until_) return refuse(client, no_data_left);
   if (method == "CONNECT") return connect(client, target, now);
   if (method == "JOIN") return join(id, client, target, now);
   if (method == "ACCEPT") return accept_call(client, target, now);
@@ -388,29 +392,50 @@ void RelayServer::release_prefix(std::uint64_t prefix) {
   if (--found->second == 0) open_by_prefix_.erase(found);
 }
 
+// A pause ends the round; the sessions that had no turn begin the next one.
 void RelayServer::step_sessions(Span<const SocketWait> waits, MonotonicTime now) {
-  std::size_t kept = 0;
-  bool used_up = false;
+  constexpr std::array<SocketWait, 2> nothing{};
+  std::size_t first = 0;
   for (std::size_t i = 0; i < sessions_.size(); ++i) {
-    const std::uint64_t before = sessions_[i].splice.bytes();
-    bool goes_on = !used_up && sessions_[i].splice.step(waits.subspan(2 * i, 2), now);
-    const std::uint64_t passed = sessions_[i].splice.bytes() - before;
+    const bool paused = now < paused_until_;
+    Splice& splice = sessions_[i].splice;
+    const std::uint64_t before = splice.bytes();
+    (void)splice.step(paused ? Span<const SocketWait>(nothing) : waits.subspan(2 * i, 2), now);
+    const std::uint64_t passed = splice.bytes() - before;
     counters_.bytes += passed;
-    if (pace_ && passed > 0) {
-      const auto pause = pace_(passed);
-      used_up = !pause.ok();
-      goes_on = goes_on && !used_up;
-      if (pause.ok()) paused_until_ = std::max(paused_until_, now + *pause);
-    }
-    if (!goes_on) {
-      release_prefix(platform::prefix_group(sessions_[i].caller));
-      end_session_of(sessions_[i].callee);
-    } else {
-      if (kept != i) sessions_[kept] = std::move(sessions_[i]);
-      ++kept;
-    }
+    if (!pace_ || passed == 0) continue;
+    const auto pause = pace_(passed);
+    if (!pause.ok()) return stop_relaying(now);
+    if (*pause <= Duration(0)) continue;
+    paused_until_ = now + *pause;
+    first = i + 1;
+    for (Session& session : sessions_) session.splice.pause(*pause);
   }
-  sessions_.erase(sessions_.begin() + static_cast<std::ptrdiff_t>(kept), sessions_.end());
+  std::rotate(sessions_.begin(), sessions_.begin() + static_cast<std::ptrdiff_t>(first), sessions_.end());
+  std::erase_if(sessions_, [this](const Session& session) {
+    const bool over = *session.splice.why_over() != '\0';
+    if (over) release(session);
+    return over;
+  });
+}
+
+void RelayServer::release(const Session& session) {
+  release_prefix(platform::prefix_group(session.caller));
+  end_session_of(session.callee);
+}
+
+// The callees go to another relay, and the callers hear the reason.
+void RelayServer::stop_relaying(MonotonicTime now) {
+  used_up_until_ = now + limits_.used_up_time;
+  for (const Session& session : sessions_) release(session);
+  sessions_.clear();
+  for (auto entry = clients_.begin(); entry != clients_.end();) {
+    const auto client = entry++;
+    const Stage stage = client->second.stage;
+    if (stage == Stage::Calling) (void)refuse(client->second, no_data_left);
+    if (stage == Stage::Calling || stage == Stage::Control) forget(client);
+  }
+  reservations_.clear();
 }
 
 void RelayServer::expire_reservations(MonotonicTime now) {

@@ -32,6 +32,7 @@ struct RelayLimits {
   Duration echo_time =
       std::chrono::seconds(30);  // the life of a STUN client's connection, which keeps its mapping
   Duration ping_interval = std::chrono::seconds(8);  // a callee without one for 20 s leaves
+  Duration used_up_time = std::chrono::minutes(1);   // takes nobody, once the user's data is used up
   SpliceLimits session;
 };
 
@@ -43,7 +44,7 @@ struct RelayCounters {
 };
 
 // Called with the relayed bytes, on the thread that steps. Returns how long the relay must pause, or an error
-// to relay nothing more because the user's data is used up.
+// when the user's data is used up: the relay then ends all sessions and takes nobody for `used_up_time`.
 using RelayPace = std::function<Expected<Duration>(std::uint64_t bytes)>;
 
 // Owns no thread: its owner calls step() repeatedly, on one thread. All other members: any thread.
@@ -65,7 +66,8 @@ class RelayServer {
   // Sets the user's limits.  Threads: any; the former `pace` is not called once this has returned.
   void set_pace(RelayPace pace);
   // Reserves a place for `callee`, which has proven its key (over mutual TLS, elsewhere). Replaces an earlier
-  // reservation of this id. Exhausted: all places, or all of its prefix, are taken.
+  // reservation of this id. Exhausted: all places, or all of its prefix, are taken, or the user's data is used
+  // up.
   Expected<RelayTicket> reserve(const Hash256& callee, const platform::IpAddress& from);
   void cancel(const Hash256& callee);
 
@@ -125,6 +127,8 @@ class RelayServer {
   bool keep_time(Client& client, MonotonicTime now);
   void forget(Clients::iterator client);
   void step_sessions(Span<const platform::SocketWait> waits, MonotonicTime now);
+  void stop_relaying(MonotonicTime now);
+  void release(const Session& session);
   MonotonicTime next(MonotonicTime until) const;
   void expire_reservations(MonotonicTime now);
   void release_prefix(std::uint64_t prefix);
@@ -144,6 +148,7 @@ class RelayServer {
   std::vector<Session> sessions_;
   RelayPace pace_;
   MonotonicTime paused_until_{};
+  MonotonicTime used_up_until_{};
   std::map<Hash256, Reservation> reservations_;
   std::unordered_map<std::uint64_t, std::size_t> open_by_prefix_;
 };

@@ -29,6 +29,8 @@ class Splice {
   // After the wait, with these two entries: moves the bytes that can be moved. False when the splice is over;
   // both ends are closed then.
   bool step(Span<const platform::SocketWait> two, MonotonicTime now);
+  // It may not move bytes for this long, which does not count as idle.
+  void pause(Duration time) { moved_ += time; }
   // When a time limit ends it, if no bytes pass.
   MonotonicTime next() const;
 

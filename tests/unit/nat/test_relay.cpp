@@ -82,7 +82,10 @@ class TestRelay : public QObject {
   void a_callee_that_does_not_take_the_call();
   void a_session_ends_at_its_limit_of_bytes();
   void what_passes_is_held_to_the_users_limits();
+  void a_limit_gives_each_session_its_turn();
+  void a_pause_is_no_idle_time();
   void nothing_passes_when_the_data_is_used_up();
+  void a_relay_without_data_takes_nobody();
   void the_port_tells_where_a_caller_is_seen();
   void what_only_begins_like_a_stun_request_is_dropped();
 
@@ -409,6 +412,75 @@ void TestRelay::nothing_passes_when_the_data_is_used_up() {
   QVERIFY(talk(*call, std::string(10'000, 'x')).ok());
   const auto more = talk(*call, std::string(1'000'000, 'x'));
   QVERIFY(!more.ok() && more.error().code != ErrorCode::Timeout);
+}
+
+void TestRelay::a_relay_without_data_takes_nobody() {
+  Relay relay;
+  RelayServer& server = relay.idle_server();
+  server.set_pace(
+      [](std::uint64_t) -> Expected<Duration> { return make_error(ErrorCode::Exhausted, "used up"); });
+  relay.run();
+  Echo echo(relay);
+  auto call = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+  QVERIFY(call.ok());
+  QVERIFY(!talk(*call, "hello").ok());
+  // The callee has lost its place, so it looks for another relay.
+  QCOMPARE(server.joined(), std::size_t{0});
+  const auto reserved = server.reserve(relay.callee, loopback);
+  QVERIFY(!reserved.ok());
+  QCOMPARE(reserved.error().code, ErrorCode::Exhausted);
+  const auto joined = RelayCallee::join(io_, relay.endpoint, relay.ticket, io_.now() + generous);
+  QVERIFY(!joined.ok());
+  QCOMPARE(joined.error().code, ErrorCode::Busy);
+  const auto late = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+  QVERIFY(!late.ok());
+  QCOMPARE(late.error().code, ErrorCode::Busy);
+  QVERIFY2(late.error().message.find("no data left") != std::string::npos, late.error().message.c_str());
+  server.set_pace({});
+  QVERIFY(server.reserve(relay.callee, loopback).ok());
+}
+
+void TestRelay::a_limit_gives_each_session_its_turn() {
+  std::vector<std::uint64_t> passed;
+  Relay relay;
+  relay.idle_server().set_pace([&](std::uint64_t bytes) -> Expected<Duration> {
+    passed.push_back(bytes);
+    return Duration(milliseconds(50));
+  });
+  relay.run();
+  Echo echo(relay);
+  std::vector<TcpSocket> calls;
+  for (int i = 0; i < 2; ++i) {
+    auto call = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+    QVERIFY2(call.ok(), call.ok() ? "" : call.error().message.c_str());
+    calls.push_back(std::move(*call));
+  }
+  RelayServer& server = relay.pause();
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const std::string words(1000 * (i + 1), 'x');
+    QVERIFY(write_until(io_, calls[i], as_bytes(words), io_.now() + generous).ok());
+  }
+  for (int i = 0; i < 500 && passed.empty(); ++i) QVERIFY(server.step(milliseconds(20)).ok());
+  QCOMPARE(passed.size(), std::size_t{1});  // the other waits for the pause to end
+  for (int i = 0; i < 500 && passed.size() < 2; ++i) QVERIFY(server.step(milliseconds(20)).ok());
+  QCOMPARE(passed.size(), std::size_t{2});
+  QCOMPARE(passed[0] + passed[1], std::uint64_t{3000});
+}
+
+void TestRelay::a_pause_is_no_idle_time() {
+  bool first = true;
+  RelayLimits limits;
+  limits.session.idle = milliseconds(400);
+  Relay relay(limits);
+  relay.idle_server().set_pace([&first](std::uint64_t) -> Expected<Duration> {
+    return Duration(std::exchange(first, false) ? milliseconds(600) : milliseconds(0));
+  });
+  relay.run();
+  Echo echo(relay);
+  auto call = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+  QVERIFY(call.ok());
+  const auto answer = talk(*call, "still here");
+  QVERIFY2(answer.ok(), answer.ok() ? "" : answer.error().message.c_str());
 }
 
 void TestRelay::the_port_tells_where_a_caller_is_seen() {
