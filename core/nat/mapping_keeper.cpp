@@ -26,10 +26,13 @@ void MappingKeeper::make(const Io& io, std::vector<MappingEvent>& events) {
   if (!mapped.ok()) return failed(io, mapped.error(), events);
   mapping_ = *mapped;
   const MonotonicTime now = io.now();
-  renew_ = mapped->lease > std::chrono::seconds(0) ? now + Duration(mapped->lease) / 2 : MonotonicTime::max();
+  const bool ends = mapped->lease > std::chrono::seconds(0);
+  renew_ = ends ? now + Duration(mapped->lease) / 2 : MonotonicTime::max();
+  lease_end_ = ends ? now + Duration(mapped->lease) : MonotonicTime::max();
   const auto state = mapper_.check(io, *mapping_);
   if (!state.ok()) return failed(io, state.error(), events);
   retry_ = times_.first_retry;
+  failures_ = 0;
   settle(state->outside, events);
   plan(now);
 }
@@ -38,9 +41,11 @@ void MappingKeeper::check(const Io& io, std::vector<MappingEvent>& events) {
   const auto state = mapper_.check(io, *mapping_);
   if (!state.ok()) return failed(io, state.error(), events);
   if (state->lost) {
-    events.push_back({Kind::Lost, outside_.value_or(platform::Endpoint{}),
-                      fmt::format("the router forgot the {} mapping, probably by a restart; making it anew",
-                                  mapper_.name())});
+    events.push_back(
+        {Kind::Lost, outside_.value_or(platform::Endpoint{}),
+         fmt::format("the router forgot the {} mapping, by a restart or while this computer slept; "
+                     "making it anew",
+                     mapper_.name())});
     outside_.reset();
     return make(io, events);
   }
@@ -61,16 +66,20 @@ void MappingKeeper::settle(const platform::IpAddress& ip, std::vector<MappingEve
 }
 
 void MappingKeeper::failed(const Io& io, const Error& error, std::vector<MappingEvent>& events) {
-  if (outside_) {
+  const MonotonicTime now = io.now();
+  // The state of the router is unknown: the next step maps again, to the same port if it can.
+  renew_ = MonotonicTime{};
+  next_ = now + retry_;
+  retry_ = std::min(2 * retry_, times_.last_retry);
+  if (!outside_ || error.code != ErrorCode::Exhausted) ++failures_;
+  if (outside_ && failures_ <= most_kept_failures && now < lease_end_) {
+    next_ = std::min(next_, lease_end_);
+  } else if (outside_) {
     events.push_back({Kind::Lost, *outside_, error.message});
     outside_.reset();
   } else {
     events.push_back({Kind::Failed, {}, error.message});
   }
-  // The state of the router is unknown: the next step maps again, to the same port if it can.
-  renew_ = MonotonicTime{};
-  next_ = io.now() + retry_;
-  retry_ = std::min(2 * retry_, times_.last_retry);
 }
 
 void MappingKeeper::plan(MonotonicTime now) {

@@ -1,8 +1,9 @@
 // Keeps one port mapping alive: renews it at half its lease, makes it again when the router restarted or lost
-// it, removes it at the end, and reports changes of the outside address. Owns no thread: its owner calls
-// step() at next().
+// it, removes it at the end, and reports changes of the outside address. One unanswered question is no loss.
+// Owns no thread: its owner calls step() at next().
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -37,12 +38,19 @@ class MappingKeeper {
 
   // When step() has work.
   MonotonicTime next() const { return next_; }
+  // Has the next step() ask the router.
+  void check_now(MonotonicTime now) { next_ = std::min(next_, now); }
+  // In a row, until now. Exhausted counts only while there is no endpoint.
+  int failures() const { return failures_; }
   // Does the work that is due and returns its events. Blocks on the router as PortMapper's calls do.
   std::vector<MappingEvent> step(const Io& io);
-  // The outside endpoint that the router has opened, by its own report.
+  // The outside endpoint that the router has opened, by its own report. It survives most_kept_failures in a
+  // row, and any number of Exhausted, which is no news of the mapping; but not the lease.
   std::optional<platform::Endpoint> outside() const { return outside_; }
   // Removes the mapping, if there is one.
   Expected<void> release(const Io& io);
+
+  static constexpr int most_kept_failures = 2;
 
  private:
   void make(const Io& io, std::vector<MappingEvent>& events);
@@ -57,8 +65,9 @@ class MappingKeeper {
   MonotonicTime next_;
   std::optional<PortMapping> mapping_;
   std::optional<platform::Endpoint> outside_;
-  MonotonicTime renew_{};
+  MonotonicTime renew_{}, lease_end_{};
   Duration retry_;
+  int failures_ = 0;
 };
 
 }  // namespace neuroshard::nat

@@ -39,8 +39,8 @@ Expected<Answer> NatPmpMapper::ask(const Io& io, const Bytes& request, Operation
     if (answer->result == 0 && operation != Operation::OutsideAddress && answer->inside_port != inside_port)
       continue;
     const MonotonicTime now = io.now();
-    if (epoch_ && nat_pmp::gateway_restarted(epoch_->seconds, answer->epoch, now - epoch_->heard))
-      restarted_ = true;
+    if (epoch_ && nat_pmp::mapping_may_be_gone(epoch_->seconds, answer->epoch, now - epoch_->heard))
+      lost_ = true;
     epoch_ = Epoch{answer->epoch, now};
     if (answer->result != 0) return nat_pmp::result_error(answer->result);
     return answer;
@@ -54,14 +54,14 @@ Expected<PortMapping> NatPmpMapper::map(const Io& io, std::uint16_t inside_port,
   NS_ASSIGN_OR_RETURN(const Answer answer, ask(io, request, Operation::MapTcp, inside_port));
   if (answer.outside_port == 0 || answer.lifetime == 0)
     return make_error(ErrorCode::Corrupt, "the router says it made a mapping, but to no port or for no time");
-  restarted_ = false;
+  lost_ = false;
   return PortMapping{inside_port, answer.outside_port, std::chrono::seconds(answer.lifetime)};
 }
 
 Expected<MappingState> NatPmpMapper::check(const Io& io, const PortMapping&) {
   NS_ASSIGN_OR_RETURN(const Answer answer,
                       ask(io, nat_pmp::outside_address_request(), Operation::OutsideAddress, 0));
-  return MappingState{*answer.outside, restarted_};
+  return MappingState{*answer.outside, lost_};
 }
 
 Expected<void> NatPmpMapper::unmap(const Io& io, const PortMapping& mapping) {

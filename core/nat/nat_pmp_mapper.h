@@ -32,7 +32,7 @@ class NatPmpMapper final : public PortMapper {
   platform::Endpoint gateway_;
   RetransmissionRule rule_;
   std::optional<Epoch> epoch_;
-  bool restarted_ = false;  // since the last map()
+  bool lost_ = false;  // perhaps, since the last map()
 };
 
 }  // namespace neuroshard::nat

@@ -79,9 +79,10 @@ Error result_error(std::uint16_t result) {
   }
 }
 
-bool gateway_restarted(std::uint32_t before, std::uint32_t now, Duration elapsed) {
+bool mapping_may_be_gone(std::uint32_t before, std::uint32_t now, Duration elapsed) {
   const double least = before + 0.875 * to_seconds(elapsed) - 2;
-  return now < least;
+  const double most = before + 1.125 * to_seconds(elapsed) + 2;
+  return now < least || now > most;
 }
 
 }  // namespace neuroshard::nat::nat_pmp

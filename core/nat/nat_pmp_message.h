@@ -33,8 +33,9 @@ Expected<Answer> parse_answer(ByteSpan bytes);
 // Explains a result other than 0 to a user.
 Error result_error(std::uint16_t result);
 
-// RFC 6886 §3.6: whether a gateway with epoch `before`, and `elapsed` later `now`, lost its tables in
-// between. Its clock may run 1/8 slow, and two seconds are tolerated.
-bool gateway_restarted(std::uint32_t before, std::uint32_t now, Duration elapsed);
+// Whether a gateway with epoch `before`, and `elapsed` later `now`, may have dropped a mapping in between. It
+// lost its tables (RFC 6886 §3.6), or leases went on while this machine slept and its clock stood still. The
+// clocks may differ by 1/8, and two seconds are tolerated.
+bool mapping_may_be_gone(std::uint32_t before, std::uint32_t now, Duration elapsed);
 
 }  // namespace neuroshard::nat::nat_pmp

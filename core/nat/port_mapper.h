@@ -18,7 +18,7 @@ struct PortMapping {
 
 struct MappingState {
   platform::IpAddress outside;  // the router's own outside address, by its report
-  bool lost = false;            // the router restarted or forgot the mapping
+  bool lost = false;            // the router forgot the mapping, or may have
 };
 
 // TCP ports. Calls wait at most some seconds.  Threads: one at a time.

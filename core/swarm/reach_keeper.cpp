@@ -64,7 +64,7 @@ void ReachKeeper::router_says(nat::RouterNews news) {
   mapped_ = Dialled::NotTried;
   if (!now && advertised_ && advertised_ == before) {
     advertised_.reset();
-    why_not_ = "the router took the port back";
+    why_not_ = "the router does not hold the port open any more";
     events_.changed();
   }
 }

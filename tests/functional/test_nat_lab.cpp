@@ -238,8 +238,8 @@ void TestNatLab::a_restarted_router_gets_its_mapping_again() {
                                       "ip netns exec %1 nft flush chain inet miniupnpd miniupnpd")
                                   .arg(router)));
   QVERIFY(ask("public", "dial " + outside).startsWith("error"));
+  QVERIFY2(node.line("! lost ", 60'000).has_value(), node.seen().right(900).constData());
   homes_.routers[site] = homes_.start_miniupnpd(router, way == "UPnP", way == "NAT-PMP");
-  QVERIFY2(node.line("! lost ").has_value(), node.seen().right(900).constData());
   const auto again = node.line("! mapped ", 60'000);
   QVERIFY2(again.has_value(), node.seen().right(900).constData());
   QCOMPARE(ask("public", "dial " + QString(*again).section(' ', 0, 0)), site);

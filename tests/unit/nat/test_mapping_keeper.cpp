@@ -21,14 +21,14 @@ class Router final : public PortMapper {
   std::string_view name() const override { return "test"; }
   Expected<PortMapping> map(const Io& io, std::uint16_t inside, std::uint16_t wanted,
                             seconds lease) override {
-    if (away) return make_error(ErrorCode::Timeout, "the router does not answer");
+    if (away) return make_error(why, "the router does not answer");
     mapped_at.push_back(io.now());
     holds = true;
     mapping = {inside, wanted, lease};
     return mapping;
   }
   Expected<MappingState> check(const Io&, const PortMapping&) override {
-    if (away) return make_error(ErrorCode::Timeout, "the router does not answer");
+    if (away) return make_error(why, "the router does not answer");
     return MappingState{address, !holds};
   }
   Expected<void> unmap(const Io&, const PortMapping& which) override {
@@ -36,6 +36,7 @@ class Router final : public PortMapper {
     return {};
   }
   bool away = false, holds = false;
+  ErrorCode why = ErrorCode::Timeout;  // while it is away
   IpAddress address = IpAddress::v4(192, 0, 2, 1);
   PortMapping mapping;
   std::vector<MonotonicTime> mapped_at;
@@ -67,9 +68,11 @@ class TestMappingKeeper : public QObject {
   void a_restarted_router_gets_the_mapping_again();
   void a_changed_address_is_told();
   void a_router_that_is_away_is_asked_less_and_less_often();
+  void two_missing_answers_are_no_loss();
+  void a_node_that_can_not_ask_keeps_the_mapping_for_its_lease();
   void the_mapping_is_removed_at_the_end();
   void messages_of_nat_pmp();
-  void the_epoch_tells_a_restart();
+  void the_epoch_tells_a_restart_and_a_sleep();
 };
 
 void TestMappingKeeper::a_lease_is_renewed_at_half() {
@@ -117,7 +120,39 @@ void TestMappingKeeper::a_router_that_is_away_is_asked_less_and_less_often() {
   QCOMPARE(static_cast<int>(events[0].kind), static_cast<int>(Kind::Mapped));
   home.router.away = true;  // and is reported once when it goes away again
   const auto gone = home.pass(minutes(2));
+  QVERIFY(!gone.empty() && home.keeper.failures() == 3);
   QCOMPARE(static_cast<int>(gone.front().kind), static_cast<int>(Kind::Lost));
+  QVERIFY(!home.keeper.outside());
+}
+
+void TestMappingKeeper::two_missing_answers_are_no_loss() {
+  Home home;
+  home.pass(minutes(5));
+  const auto outside = home.keeper.outside();
+  QVERIFY(outside.has_value());
+  for (int failures = 1; failures <= 2; ++failures) {
+    home.router.away = true;
+    for (int i = 0; i < 200 && home.keeper.failures() < failures; ++i) QVERIFY(home.pass(seconds(1)).empty());
+    QCOMPARE(home.keeper.failures(), failures);
+    QVERIFY(home.keeper.outside() == outside);
+    home.router.away = false;
+    QVERIFY(home.pass(minutes(2)).empty());
+    QVERIFY(home.keeper.outside() == outside);
+    QCOMPARE(home.keeper.failures(), 0);
+  }
+}
+
+void TestMappingKeeper::a_node_that_can_not_ask_keeps_the_mapping_for_its_lease() {
+  Home home;
+  home.pass(minutes(5));
+  const auto outside = home.keeper.outside();
+  home.router.away = true;
+  home.router.why = ErrorCode::Exhausted;
+  QVERIFY(home.pass(minutes(54)).empty());
+  QVERIFY(home.keeper.failures() == 0 && home.keeper.outside() == outside);
+  const auto ended = home.pass(minutes(2));
+  QCOMPARE(ended.size(), std::size_t{1});
+  QCOMPARE(static_cast<int>(ended[0].kind), static_cast<int>(Kind::Lost));
   QVERIFY(!home.keeper.outside());
 }
 
@@ -149,13 +184,16 @@ void TestMappingKeeper::messages_of_nat_pmp() {
     QVERIFY2(!parse_answer(from_hex(wrong).value()).ok(), wrong);
 }
 
-void TestMappingKeeper::the_epoch_tells_a_restart() {
-  using nat_pmp::gateway_restarted;
-  QVERIFY(!gateway_restarted(1000, 1060, seconds(60)));
-  QVERIFY(!gateway_restarted(1000, 1055, seconds(60)));  // a slow clock
-  QVERIFY(!gateway_restarted(1000, 998, seconds(0)));
-  QVERIFY(gateway_restarted(1000, 1040, seconds(60)));
-  QVERIFY(gateway_restarted(1000, 3, seconds(60)));
+void TestMappingKeeper::the_epoch_tells_a_restart_and_a_sleep() {
+  using nat_pmp::mapping_may_be_gone;
+  QVERIFY(!mapping_may_be_gone(1000, 1060, seconds(60)));
+  QVERIFY(!mapping_may_be_gone(1000, 1055, seconds(60)));  // a slow clock
+  QVERIFY(!mapping_may_be_gone(1000, 1069, seconds(60)));  // a fast one
+  QVERIFY(!mapping_may_be_gone(1000, 998, seconds(0)));
+  QVERIFY(mapping_may_be_gone(1000, 1040, seconds(60)));
+  QVERIFY(mapping_may_be_gone(1000, 3, seconds(60)));
+  QVERIFY(mapping_may_be_gone(1000, 1070, seconds(60)));
+  QVERIFY(mapping_may_be_gone(1000, 8200, seconds(60)));  // two hours of sleep
 }
 
 NS_TEST(TestMappingKeeper)
