@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "core/base/check.h"
-#include "core/platform/socket/default_gateway.h"
 #include "core/platform/socket/udp_socket.h"
 
 namespace neuroshard::nat {
@@ -15,17 +17,23 @@ using platform::IpAddress;
 // A remote address for a look-up in the system's routing table; nothing is sent there.
 const Endpoint far_away{IpAddress::v4(1, 1, 1, 1), 53};
 constexpr Duration ask_again = std::chrono::minutes(15);
+constexpr int most_failures = 3;  // of one protocol in a row, before all are asked
 
 }  // namespace
 
+Expected<IpAddress> local_towards_internet() {
+  return platform::source_address_towards(far_away);
+}
+
 RouterPort::RouterPort(const Clock& clock, crypto::Entropy& entropy, std::uint16_t port, Ways ways, Told told,
-                       const KeeperTimes& times)
+                       const KeeperTimes& times, RouteLookup route)
     : clock_(clock),
       entropy_(entropy),
       port_(port),
       ways_(std::move(ways)),
       told_(std::move(told)),
       times_(times),
+      route_(std::move(route)),
       io_{clock_, entropy_, cancel_.token()},
       thread_(make_thread_executor("ns-router", 1)) {
   const bool posted = thread_->post([this] { work(); });
@@ -51,7 +59,7 @@ void RouterPort::open(const IpAddress& seen_at) {
   changed_.notify_all();
 }
 
-bool RouterPort::wait_for_work(MonotonicTime until) {
+RouterPort::Woken RouterPort::wait_for_work(MonotonicTime until) {
   std::unique_lock lock(mutex_);
   while (!stop_ && !asked_) {
     const MonotonicTime now = clock_.monotonic_now();
@@ -61,30 +69,34 @@ bool RouterPort::wait_for_work(MonotonicTime until) {
     else
       changed_.wait_for(lock, until - now);
   }
-  asked_ = false;
-  return !stop_;
+  if (stop_) return Woken::Stopped;
+  return std::exchange(asked_, false) ? Woken::Asked : Woken::Due;
+}
+
+IpAddress RouterPort::last_seen_at() {
+  const std::lock_guard lock(mutex_);
+  return *seen_at_;
 }
 
 void RouterPort::work() {
   MonotonicTime next = MonotonicTime::max();
-  while (wait_for_work(next)) {
-    IpAddress seen_at;
-    {
-      const std::lock_guard lock(mutex_);
-      seen_at = *seen_at_;
-    }
+  Duration pause = ask_again;
+  while (wait_for_work(next) != Woken::Stopped) {
+    const IpAddress at = last_seen_at();
     RouterNews news;
-    if (const auto local = platform::source_address_towards(far_away); local.ok()) news.local = *local;
-    if (const auto gateway = platform::default_gateway(); gateway.ok()) news.gateway = *gateway;
-    news.needed = news.local != seen_at;
+    if (const auto local = route_.local(); local.ok()) news.local = *local;
+    if (const auto gateway = route_.gateway(); gateway.ok()) news.gateway = *gateway;
+    news.needed = news.local != at;
     if (news.needed && ask(news)) {
-      hold(news);
-      next = clock_.monotonic_now();  // the mapping is lost: starts again
+      hold(news, at);
+      next = clock_.monotonic_now();  // starts again, soon and often: the router may only restart
+      pause = times_.first_retry;
       continue;
     }
     if (news.needed && news.words.empty()) news.words = "no router opened the port";
     told_(std::move(news));
-    next = clock_.monotonic_now() + ask_again;
+    next = clock_.monotonic_now() + pause;
+    pause = std::min(2 * pause, ask_again);
   }
   if (!keeper_) return;
   const Io last{clock_, entropy_, {}};
@@ -114,10 +126,21 @@ bool RouterPort::ask(RouterNews& news) {
   return false;
 }
 
-// While the router stays the same. The keeper requests a lost mapping again and again.
-void RouterPort::hold(RouterNews& news) {
+// While this machine and the router stay where they are. The keeper soon requests a lost mapping again.
+void RouterPort::hold(RouterNews& news, IpAddress at) {
   told_(news);
-  while (wait_for_work(keeper_->next())) {
+  while (true) {
+    const Woken woken = wait_for_work(keeper_->next());
+    if (woken == Woken::Stopped) return;
+    if (const auto local = route_.local(); local.ok() && news.local != *local) {
+      (void)keeper_->release(io_);  // it leads to the former address
+      return;
+    }
+    if (woken == Woken::Asked) {
+      if (!keeper_->outside()) return;
+      const IpAddress before = std::exchange(at, last_seen_at());
+      if (before != at || keeper_->failures() > 0) keeper_->check_now(clock_.monotonic_now());
+    }
     const std::vector<MappingEvent> events = keeper_->step(io_);
     if (events.empty()) continue;
     MapperFinding& finding = news.mappers[kept_];
@@ -127,8 +150,10 @@ void RouterPort::hold(RouterNews& news) {
     if (!finding.outside) finding.failure = make_error(ErrorCode::Unavailable, last.words);
     news.words = last.words;
     told_(news);
-    const auto gateway = platform::default_gateway();
-    if (!finding.outside && (!gateway.ok() || news.gateway != *gateway)) return;  // another network
+    if (finding.outside) continue;
+    const auto gateway = route_.gateway();
+    if (!gateway.ok() || news.gateway != *gateway) return;  // another network
+    if (keeper_->failures() >= most_failures) return;
   }
 }
 

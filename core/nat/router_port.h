@@ -11,6 +11,7 @@
 #include "core/base/executor.h"
 #include "core/nat/mapping_keeper.h"
 #include "core/nat/reachability.h"
+#include "core/platform/socket/default_gateway.h"
 
 namespace neuroshard::nat {
 
@@ -23,6 +24,15 @@ struct RouterNews {
   std::string words;  // for the log; empty: nothing new
 };
 
+// This machine's address on the route to the internet, by the system's routing table; nothing is sent.
+Expected<platform::IpAddress> local_towards_internet();
+
+// This machine's place in its network. Called on the RouterPort's thread.
+struct RouteLookup {
+  std::function<Expected<platform::IpAddress>()> local = local_towards_internet;
+  std::function<Expected<platform::IpAddress>()> gateway = platform::default_gateway;
+};
+
 class RouterPort {
  public:
   // The protocols for this router, the preferred first. Called on this object's thread.
@@ -32,20 +42,24 @@ class RouterPort {
 
   // References must outlive it. Nothing is asked before open().
   RouterPort(const Clock& clock, crypto::Entropy& entropy, std::uint16_t port, Ways ways, Told told,
-             const KeeperTimes& times = {});
+             const KeeperTimes& times = {}, RouteLookup route = {});
   ~RouterPort();  // removes the mapping; waits for the router some seconds at most
 
   // Others see this machine at this address. Asks the router if that is not the machine's own. A further call
-  // asks again, unless there is a mapping.  Threads: any.
+  // asks again by all ways; a mapping is only checked, if the address is another one or the router has not
+  // answered.  Threads: any.
   void open(const platform::IpAddress& seen_at);
 
  private:
+  enum class Woken { Stopped, Asked, Due };
   void work();
   // Tries each protocol in turn; true when one mapped the port. False also when the object stops.
   bool ask(RouterNews& news);
-  void hold(RouterNews& news);
-  // Waits until then, or until there is work. False: the object stops.
-  bool wait_for_work(MonotonicTime until);
+  // Keeps the mapping until it is lost or all ways are to be asked anew. at: where others see this machine.
+  void hold(RouterNews& news, platform::IpAddress at);
+  // Waits until then, or until there is work.
+  Woken wait_for_work(MonotonicTime until);
+  platform::IpAddress last_seen_at();
 
   const Clock& clock_;
   crypto::Entropy& entropy_;
@@ -53,6 +67,7 @@ class RouterPort {
   const Ways ways_;
   const Told told_;
   const KeeperTimes times_;
+  const RouteLookup route_;
   CancelSource cancel_;
   const Io io_;
   std::mutex mutex_;

@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "core/nat/router_port.h"
-#include "core/platform/socket/udp_socket.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;
@@ -24,7 +23,7 @@ constexpr std::uint16_t port = 9000;
 
 // Shared by all mappers of a test; its members are looked at by several threads.
 struct Router {
-  std::atomic<bool> speaks{true}, holds{false};
+  std::atomic<bool> speaks{true}, opens{true}, holds{false};
   std::atomic<int> asked{0}, taken_back{0};
 };
 
@@ -35,6 +34,7 @@ class Mapper final : public PortMapper {
   Expected<PortMapping> map(const Io&, std::uint16_t inside, std::uint16_t wanted, seconds lease) override {
     ++router_.asked;
     if (!router_.speaks) return make_error(ErrorCode::NotFound, "no such router");
+    if (!router_.opens) return make_error(ErrorCode::Denied, "not allowed");
     router_.holds = true;
     return PortMapping{inside, wanted, lease};
   }
@@ -97,9 +97,15 @@ class TestRouterPort : public QObject {
   void nobody_is_asked_without_need();
   void a_router_that_forgets_is_asked_again();
   void a_router_without_any_way_is_said_and_asked_again();
+  void another_address_of_this_machine_gets_a_mapping_of_its_own();
+  void another_way_is_found_when_the_first_is_gone();
+  void a_lost_mapping_is_requested_at_once_when_asked();
+  void a_mapping_is_checked_when_others_see_another_address();
 
  private:
-  std::unique_ptr<RouterPort> start() {
+  static constexpr KeeperTimes quick{milliseconds(20), milliseconds(20), milliseconds(40)};
+
+  std::unique_ptr<RouterPort> start(const KeeperTimes& times = quick) {
     return std::make_unique<RouterPort>(
         clock_, entropy_, port,
         [this](const std::optional<IpAddress>&) {
@@ -108,16 +114,23 @@ class TestRouterPort : public QObject {
           ways.push_back(std::make_unique<Mapper>("NAT-PMP", router_));
           return ways;
         },
-        [this](RouterNews news) { board_.put(std::move(news)); },
-        KeeperTimes{milliseconds(20), milliseconds(20), milliseconds(40)});
+        [this](RouterNews news) { board_.put(std::move(news)); }, times,
+        RouteLookup{[this]() -> Expected<IpAddress> { return host(); },
+                    []() -> Expected<IpAddress> { return IpAddress::v4(10, 0, 0, 1); }});
   }
   void init() {
     board_.clear();
     silent_.speaks = false;
     router_.speaks = true;
-    router_.holds = false;
-    for (Router* router : {&silent_, &router_}) router->asked = router->taken_back = 0;
+    host_ = 2;
+    for (Router* router : {&silent_, &router_}) {
+      router->opens = true;
+      router->holds = false;
+      router->asked = router->taken_back = 0;
+    }
   }
+  IpAddress host() const { return IpAddress::v4(10, 0, 0, host_); }
+  std::atomic<std::uint8_t> host_{2};  // of this machine's address
   SystemClock clock_;
   crypto::SystemEntropy entropy_;
   Router silent_, router_;
@@ -143,10 +156,8 @@ void TestRouterPort::the_first_way_that_works_is_kept() {
 
 void TestRouterPort::nobody_is_asked_without_need() {
   init();
-  const auto own = platform::source_address_towards({IpAddress::v4(1, 1, 1, 1), 53});
-  if (!own.ok()) QSKIP("this machine has no way out");
   auto held = start();
-  held->open(*own);
+  held->open(host());
   const auto news = board_.wait_for([](const RouterNews& n) { return !n.needed; });
   QVERIFY(news.has_value());
   QVERIFY(news->mappers.empty());
@@ -181,6 +192,63 @@ void TestRouterPort::a_router_without_any_way_is_said_and_asked_again() {
   router_.speaks = true;
   held->open(outside);  // somebody wants a new test
   QVERIFY(board_.wait_for(mapped).has_value());
+}
+
+void TestRouterPort::another_address_of_this_machine_gets_a_mapping_of_its_own() {
+  init();
+  auto held = start();
+  held->open(outside);
+  QVERIFY(board_.wait_for(mapped).has_value());
+  host_ = 3;  // from the wireless network to the cable, at the same router
+  const auto news = board_.wait_for([this](const RouterNews& n) { return mapped(n) && n.local == host(); });
+  QVERIFY(news.has_value());
+  QCOMPARE(router_.taken_back.load(), 1);
+  QCOMPARE(router_.asked.load(), 2);
+  QVERIFY(router_.holds);
+}
+
+// As in another network whose router has the same address.
+void TestRouterPort::another_way_is_found_when_the_first_is_gone() {
+  init();
+  auto held = start();
+  held->open(outside);
+  QVERIFY(board_.wait_for(mapped).has_value());
+  board_.clear();
+  silent_.speaks = true;
+  router_.speaks = false;
+  const auto news = board_.wait_for([](const RouterNews& n) { return mapped(n) && n.mappers.size() == 1; });
+  QVERIFY(news.has_value());
+  QCOMPARE(news->mappers[0].name, std::string("UPnP"));
+  QVERIFY(silent_.holds);
+}
+
+void TestRouterPort::a_lost_mapping_is_requested_at_once_when_asked() {
+  init();
+  using std::chrono::hours;
+  auto held = start(KeeperTimes{milliseconds(20), hours(1), hours(1)});
+  held->open(outside);
+  QVERIFY(board_.wait_for(mapped).has_value());
+  board_.clear();
+  router_.opens = false;
+  router_.holds = false;
+  QVERIFY(board_.wait_for([](const RouterNews& news) { return !mapped(news); }).has_value());
+  board_.clear();
+  router_.opens = true;
+  held->open(outside);
+  QVERIFY(board_.wait_for(mapped).has_value());
+}
+
+void TestRouterPort::a_mapping_is_checked_when_others_see_another_address() {
+  init();
+  using std::chrono::hours;
+  auto held = start(KeeperTimes{hours(1), milliseconds(20), milliseconds(40)});
+  held->open(outside);
+  QVERIFY(board_.wait_for(mapped).has_value());
+  board_.clear();
+  router_.holds = false;
+  held->open(IpAddress::v4(198, 51, 100, 8));
+  QVERIFY(board_.wait_for(mapped).has_value());
+  QVERIFY(router_.holds);
 }
 
 NS_TEST(TestRouterPort)
