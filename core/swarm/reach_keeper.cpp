@@ -113,8 +113,6 @@ void ReachKeeper::try_ways(Observer observer, const Ask& ask, std::vector<Way> w
                  done = std::move(done)](const Expected<DialBackAnswer>& answer) mutable {
     if (!life.alive()) return;
     if (round != round_) return done();
-    Dialled& dialled = way.mapped ? mapped_ : direct_;
-    if (answer.ok()) dialled = answer->reached ? Dialled::Reached : Dialled::NotReached;
     if (answer.ok() && answer->reached) {
       finish(observer, Endpoint{seen_at_->ip, way.port}, true);
       return done();
@@ -141,6 +139,17 @@ std::optional<Endpoint> ReachKeeper::reached_by_most() const {
   return Endpoint{seen_at_->ip, most->first};
 }
 
+// It agrees with what is advertised. The mapped port is dialled first: an observer that reached this node
+// there has not dialled the other one.
+Dialled ReachKeeper::dialled(const Way& way) const {
+  if (advertised_ && advertised_->port == way.port) return Dialled::Reached;
+  const auto in_vain = std::count_if(tried_by_.begin(), tried_by_.end(), [&](const auto& by) {
+    return !by.second || (way.mapped && by.second->port != way.port);
+  });
+  const bool most = 2 * static_cast<std::size_t>(in_vain) > tried_by_.size();
+  return most ? Dialled::NotReached : Dialled::NotTried;
+}
+
 void ReachKeeper::finish(Observer observer, std::optional<Endpoint> reached, bool certain) {
   trying_ = false;
   const bool missed = !reached && advertised_;
@@ -155,11 +164,14 @@ void ReachKeeper::finish(Observer observer, std::optional<Endpoint> reached, boo
     if (!missed) misses_ = 0;
     why_not_.clear();
   } else if (advertised_ && (!certain || ++misses_ < most_misses)) {
-    return;  // still advertised
+    reached = advertised_;  // as yet
   }
-  if (reached == advertised_) return;
+  const bool changed = reached != advertised_;
   advertised_ = reached;
-  events_.changed();
+  direct_ = dialled({port_, false});
+  const auto mapped = mapping();
+  mapped_ = mapped ? dialled({mapped->port, true}) : Dialled::NotTried;
+  if (changed) events_.changed();
 }
 
 nat::ReachabilityVerdict ReachKeeper::verdict(const nat::MappingFinding& nat) const {

@@ -73,6 +73,7 @@ class ReachKeeper {
   void try_ways(Observer observer, const Ask& ask, std::vector<Way> ways, std::function<void()> done);
   void finish(Observer observer, std::optional<platform::Endpoint> reached, bool certain);
   std::optional<platform::Endpoint> reached_by_most() const;
+  nat::Dialled dialled(const Way& way) const;
 
   const std::uint16_t port_;
   const Clock& clock_;

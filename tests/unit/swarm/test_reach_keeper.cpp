@@ -49,6 +49,8 @@ class TestReachKeeper : public QObject {
   void an_observer_that_left_has_no_vote();
   void only_an_observer_that_sees_the_address_dials_it();
   void one_dial_back_among_three_does_not_decide();
+  void the_verdict_is_that_of_most_observers();
+  void the_verdict_on_a_mapped_port_is_that_of_most_observers();
   void each_observer_is_asked_once_until_the_next_round();
 
  private:
@@ -243,6 +245,49 @@ void TestReachKeeper::one_dial_back_among_three_does_not_decide() {
     verify(one);
   }
   QCOMPARE(keeper_->advertised(), std::optional(Endpoint{outside, 9000}));
+}
+
+void TestReachKeeper::the_verdict_is_that_of_most_observers() {
+  // Either the first one or the last one does not reach it.
+  for (const auto misses : {one, three}) {
+    init();
+    for (const auto by : {one, two, three}) keeper_->seen(by, {outside, 51000});
+    for (const auto by : {one, two, three}) {
+      open_.clear();
+      if (by != misses) open_.insert(9000);
+      verify(by);
+    }
+    QCOMPARE(keeper_->advertised(), std::optional(Endpoint{outside, 9000}));
+    QCOMPARE(keeper_->verdict().reach, nat::Reach::Public);
+  }
+  for (const auto reaches : {one, three}) {
+    init();
+    for (const auto by : {one, two, three}) keeper_->seen(by, {outside, 51000});
+    for (const auto by : {one, two, three, two}) {
+      open_.clear();
+      if (by == reaches) open_.insert(9000);
+      verify(by);
+    }
+    QVERIFY(!keeper_->advertised());
+    const auto verdict = keeper_->verdict();
+    QCOMPARE(verdict.reach, nat::Reach::RelayedOnly);
+    QVERIFY2(verdict.found.back().find("was not reached") != std::string::npos, verdict.found.back().c_str());
+  }
+}
+
+void TestReachKeeper::the_verdict_on_a_mapped_port_is_that_of_most_observers() {
+  for (const auto misses : {one, three}) {
+    init();
+    for (const auto by : {one, two, three}) keeper_->seen(by, {outside, 51000});
+    keeper_->router_says(opened(40'123));
+    for (const auto by : {one, two, three}) {
+      open_.clear();
+      if (by != misses) open_.insert(40'123);
+      verify(by);
+    }
+    QCOMPARE(keeper_->advertised(), std::optional(Endpoint{outside, 40'123}));
+    QCOMPARE(keeper_->verdict().reach, nat::Reach::Mapped);
+  }
 }
 
 void TestReachKeeper::each_observer_is_asked_once_until_the_next_round() {
