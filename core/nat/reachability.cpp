@@ -17,10 +17,14 @@ std::optional<IpAddress> seen_from_outside(const ReachabilityFindings& findings)
   return std::nullopt;
 }
 
+// Others see this computer at another address of the same family. A router maps ports of IPv4 only.
+bool seen_elsewhere(const MapperFinding& mapper, const std::optional<IpAddress>& seen) {
+  return mapper.outside && seen && seen->is_v4() == mapper.outside->ip.is_v4() && *seen != mapper.outside->ip;
+}
+
 // The router's own outside address is not the one that others see.
 bool behind_another(const MapperFinding& mapper, const std::optional<IpAddress>& seen) {
-  return mapper.outside &&
-         (!platform::globally_routable(mapper.outside->ip) || (seen && *seen != mapper.outside->ip));
+  return mapper.outside && (!platform::globally_routable(mapper.outside->ip) || seen_elsewhere(mapper, seen));
 }
 
 void say_stun(const ReachabilityFindings& findings, ReachabilityVerdict& verdict) {
@@ -72,8 +76,9 @@ void say_tries(const ReachabilityFindings& findings, ReachabilityVerdict& verdic
     if (!mapper.outside) continue;
     std::string words = fmt::format("{}: the router opened {}", mapper.name, to_text(*mapper.outside));
     if (behind_another(mapper, seen)) {
-      words += seen
-                   ? fmt::format(", but other nodes see {}: there is another router in front", to_text(*seen))
+      words += seen_elsewhere(mapper, seen)
+                   ? fmt::format(", but other nodes see {}: there is another router in front, or a VPN",
+                                 to_text(*seen))
                    : ", which is not a public address: there is another router in front";
     } else if (mapper.dialled == Dialled::Reached) {
       words += ", and it was reached from outside";
@@ -86,12 +91,16 @@ void say_tries(const ReachabilityFindings& findings, ReachabilityVerdict& verdic
   }
 }
 
+std::string router_of(const ReachabilityFindings& findings) {
+  return findings.gateway ? fmt::format("your router (http://{})", to_text(*findings.gateway))
+                          : "your router";
+}
+
 // Which port to forward where, in the terms of router settings.
 std::string forward(const ReachabilityFindings& findings) {
-  const std::string router =
-      findings.gateway ? fmt::format("your router (http://{})", to_text(*findings.gateway)) : "your router";
   const std::string here = findings.local ? to_text(*findings.local) : "this computer";
-  return fmt::format("in the settings of {}, forward TCP port {} to {}", router, findings.port, here);
+  return fmt::format("in the settings of {}, forward TCP port {} to {}", router_of(findings), findings.port,
+                     here);
 }
 
 void advise(const ReachabilityFindings& findings, ReachabilityVerdict& verdict) {
@@ -103,6 +112,11 @@ void advise(const ReachabilityFindings& findings, ReachabilityVerdict& verdict) 
         "Allow incoming TCP connections to port {} in this computer's firewall and in that of "
         "your provider or network.",
         findings.port);
+  } else if (findings.seen_by_peers && !findings.seen_by_peers->ip.is_v4()) {
+    verdict.advice = fmt::format(
+        "To be reachable directly, in the settings of {}, allow incoming TCP connections to port {} of this "
+        "computer's IPv6 address {}; allow them in this computer's firewall, too.",
+        router_of(findings), findings.port, to_text(findings.seen_by_peers->ip));
   } else if (verdict.second_router) {
     verdict.advice = fmt::format(
         "To be reachable directly, ask your internet provider for a public IPv4 address, or, if "

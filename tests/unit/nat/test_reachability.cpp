@@ -68,6 +68,7 @@ class TestReachability : public QObject {
   void an_ordinary_router_can_be_punched();
   void a_symmetric_one_needs_a_relay();
   void a_second_router_is_found_and_named();
+  void addresses_of_two_families_are_not_compared();
   void nobody_to_ask_is_no_proof();
   void a_mapping_that_is_not_reached_is_taken_back();
   void a_mapping_that_is_reached_is_left_for_its_keeper();
@@ -123,6 +124,30 @@ void TestReachability::a_second_router_is_found_and_named() {
     QVERIFY2(has(verdict.advice, "public IPv4 address"), verdict.advice.c_str());
     QVERIFY2(has(verdict.found.back(), "another router in front"), verdict.found.back().c_str());
   }
+}
+
+void TestReachability::addresses_of_two_families_are_not_compared() {
+  ReachabilityFindings findings;
+  findings.port = port;
+  findings.local = home;
+  findings.gateway = router;
+  findings.udp_asked = false;
+  findings.seen_by_peers = platform::parse_endpoint("[2a00:1450::5]:40000").value();
+  findings.direct = Endpoint{findings.seen_by_peers->ip, port};
+  findings.direct_dialled = Dialled::NotReached;
+  findings.mappers = {opened("UPnP", "11.22.33.4:9000", Dialled::NotTried)};
+  const auto verdict = judge(findings);
+  QVERIFY(!verdict.second_router);
+  QVERIFY2(!has(verdict.found.back(), "another router"), verdict.found.back().c_str());
+  QVERIFY2(has(verdict.advice, "port 9000 of this computer's IPv6 address 2a00:1450::5"),
+           verdict.advice.c_str());
+  QVERIFY2(!has(verdict.advice, "IPv4"), verdict.advice.c_str());
+  // A router without a public IPv4 address is said to have none; the way by IPv6 is the same.
+  findings.mappers = {opened("UPnP", "100.64.5.2:9000", Dialled::NotTried)};
+  const auto shared = judge(findings);
+  QVERIFY(shared.second_router);
+  QVERIFY2(has(shared.found.back(), "not a public address"), shared.found.back().c_str());
+  QVERIFY2(has(shared.advice, "IPv6 address 2a00:1450::5"), shared.advice.c_str());
 }
 
 void TestReachability::nobody_to_ask_is_no_proof() {
