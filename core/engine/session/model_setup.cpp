@@ -357,9 +357,23 @@ Expected<void> ModelSetup::take_over(const checkpoint::Manifest& manifest, const
   // Saved before own shards had ids of their own.
   if (parts_.dataset->manifest().find(position.shard_id) == nullptr)
     position.shard_id |= data::first_own_shard;
+  if (is_in_other_text(manifest, position)) {
+    alerts_.push_back({LogLevel::Info, "checkpoint",
+                       "The node that made the checkpoint was training on its own text, which is not here. "
+                       "Training begins at the start of the text of this node."});
+    return history_restored();
+  }
   NS_RETURN_IF_ERROR(parts_.loader->restore(position));
   if (!is_part_) keep_micro_batch(saved, std::max(1u, manifest.micro_batch));
   return history_restored();
+}
+
+// The number of an own shard means another text on each node of a network. Without a network, a tokenizer is made
+// from the text, so an equal tokenizer means an equal text: a backup goes on where it was.
+bool ModelSetup::is_in_other_text(const checkpoint::Manifest& manifest,
+                                  const data::LoaderPosition& position) const {
+  if (manifest.origin.empty() || !position.started || !data::is_own_shard(position.shard_id)) return false;
+  return consensus().inner_steps > 0 || parts_.dataset->manifest().find(position.shard_id) == nullptr;
 }
 
 Expected<void> ModelSetup::history_restored() {

@@ -10,6 +10,7 @@
 
 #include "core/checkpoint/catalogue.h"
 #include "core/checkpoint/manifest.h"
+#include "core/data/loader.h"
 #include "core/data/text_import.h"
 #include "core/engine/session/session_parts.h"
 
@@ -37,6 +38,7 @@ class ModelSetup {
   Expected<void> restore();
   Expected<void> initialise();
   Expected<void> take_over(const checkpoint::Manifest& manifest, const std::string& name);
+  bool is_in_other_text(const checkpoint::Manifest& manifest, const data::LoaderPosition& position) const;
   Expected<void> history_restored();
   bool passes_over_checkpoint();
   void keep_before_change(checkpoint::Catalogue& catalogue, const checkpoint::Entry& entry);

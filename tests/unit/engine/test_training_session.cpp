@@ -3,6 +3,8 @@
 #include <QtTest>
 
 #include "core/checkpoint/catalogue.h"
+#include "core/checkpoint/writer.h"
+#include "core/data/loader.h"
 #include "core/engine/training_checkpoints.h"
 #include "tests/support/fault_file_env.h"
 #include "tests/support/test_main.h"
@@ -46,6 +48,8 @@ class TestTrainingSession : public QObject {
   void generation_opens_the_trained_weights();
   void history_has_no_gap_after_a_kill();
   void damaged_checkpoint_is_passed_over();
+  void a_position_in_the_text_of_another_node_data();
+  void a_position_in_the_text_of_another_node();
 };
 
 void TestTrainingSession::loss_falls_and_is_reported() {
@@ -350,6 +354,58 @@ void TestTrainingSession::damaged_checkpoint_is_passed_over() {
   const StepReport report = run.step();
   QVERIFY(!report.alerts.empty());
   QCOMPARE(report.alerts.front().category, std::string("checkpoint"));
+}
+
+void TestTrainingSession::a_position_in_the_text_of_another_node_data() {
+  QTest::addColumn<quint64>("inner_steps");
+  QTest::addColumn<bool>("is_here");
+  QTest::addColumn<bool>("goes_on");
+  QTest::newRow("its shard is not here") << quint64{0} << false << false;
+  QTest::newRow("a backup with the same text") << quint64{0} << true << true;
+  QTest::newRow("its number means another text") << quint64{10} << true << false;
+}
+
+void TestTrainingSession::a_position_in_the_text_of_another_node() {
+  namespace checkpoint = neuroshard::checkpoint;
+  QFETCH(const quint64, inner_steps);
+  QFETCH(const bool, is_here);
+  QFETCH(const bool, goes_on);
+  neuroshard::testing::TinyNetwork network;
+  network.inner_steps = inner_steps;
+  network.router_bias_gamma_nano = 0;
+  TrainingFixture fixture(network);
+  { Run import(fixture, "other"); }
+  fixture.copy("other", "d");
+  {
+    Run run(fixture, "other", "");
+    run.steps(3);
+    QVERIFY(run.session->finish().ok());
+  }
+  storage::FileEnv& files = fixture.files();
+  const checkpoint::Entry theirs =
+      checkpoint::Catalogue(files, fixture.path("other/checkpoints")).current().value().value();
+  checkpoint::Manifest manifest = theirs.manifest;
+  auto position = neuroshard::data::LoaderPosition::from_json(manifest.loader_position).value();
+  QVERIFY(position.started && neuroshard::data::is_own_shard(position.shard_id));
+  if (!is_here) position.shard_id += 1000;
+  manifest.loader_position = position.to_json();
+  const auto key = neuroshard::crypto::KeyPair::from_seed(neuroshard::Hash256{9});
+  QVERIFY(storage::write_file_atomic(files, theirs.path + "/manifest.json",
+                                     checkpoint::sign_and_encode(manifest, key))
+              .ok());
+  {
+    const auto directory = fixture.open("d").value();
+    const std::string root = directory->checkpoints_path();
+    auto writer = checkpoint::Writer::open(files, directory->node_key(), root).value();
+    const auto imported = writer.adopt(checkpoint::open_folder(files, theirs.path).value());
+    QVERIFY2(imported.ok(), imported.ok() ? "" : imported.error().describe().c_str());
+    QVERIFY(checkpoint::Catalogue(files, root).choose(imported->name).ok());
+  }
+  Run run(fixture, "d", "");
+  QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
+  QCOMPARE(run.info->step, std::uint64_t{3});
+  QCOMPARE(run.session->shard_in_use().has_value(), goes_on);
+  QCOMPARE(run.step().step, std::uint64_t{4});
 }
 
 NS_TEST(TestTrainingSession)

@@ -54,6 +54,7 @@ struct TinyNetwork {
   std::uint64_t layers = 1, hidden = 16, head_dim = 8, experts = 2, vocab = 300, sequence = 16,
                 batch_tokens = 128;
   std::uint64_t router_bias_gamma_nano = 1'000'000;
+  std::uint64_t inner_steps = 0;  // more: a network with rounds, which needs a gamma of 0
 };
 
 // A folder with text, profile and data directories; a session over one of them.
@@ -74,6 +75,11 @@ class TrainingFixture {
     c.sequence = network.sequence;
     c.batch_tokens = network.batch_tokens;
     c.router_bias_gamma_nano = network.router_bias_gamma_nano;
+    if (network.inner_steps > 0) {
+      c.inner_steps = network.inner_steps;
+      c.sync = "plain";
+      c.codec = "int8";
+    }
     c.peak_learning_rate_nano = 10'000'000;
     c.warmup_steps = 5;
     c.decay_steps = 1000;
