@@ -95,6 +95,7 @@ Expected<BatchWork> decode_batch_work(ByteSpan bytes) {
   if (!reader.good() || rest.size() != runs * batch_run_bytes || work.sequence == 0 || work.batch_tokens == 0)
     return corrupt();
   NS_ASSIGN_OR_RETURN(work.runs, decode_runs(rest));
+  if (work.batches() > max_listed_batches) return corrupt();
   return work;
 }
 

@@ -48,6 +48,8 @@ struct BatchWork {
   std::uint64_t batches() const;
   friend bool operator==(const BatchWork&, const BatchWork&) = default;
 };
+// Together in one list. A round has far fewer steps; an audit of a hostile list has an end.
+inline constexpr std::uint64_t max_listed_batches = 1u << 20;
 Bytes encode_batch_work(const BatchWork& work);
 Expected<BatchWork> decode_batch_work(ByteSpan bytes);
 

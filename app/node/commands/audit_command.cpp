@@ -53,6 +53,7 @@ class Audit {
   }
 
   Expected<void> batch(const AuditedContribution& one, const data::BatchList& list, std::uint64_t number) {
+    if (context_.stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the end");
     std::uint64_t before = 0;
     std::size_t at = 0;
     while (number >= before + list.work.runs[at].count) before += list.work.runs[at++].count;

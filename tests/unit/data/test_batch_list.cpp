@@ -153,6 +153,24 @@ class TestBatchList : public QObject {
     QVERIFY(!decode_batch_list(encode_batch_list(empty)).ok());
   }
 
+  // Who audits it would rebuild batches for ever.
+  void lists_of_too_many_batches_are_refused() {
+    BatchList list = example_list();
+    BatchRun& last = list.work.runs.back();
+    last.count = static_cast<std::uint32_t>(max_listed_batches) - list.work.runs.front().count;
+    QVERIFY(decode_batch_list(encode_batch_list(list)).ok());
+    ++last.count;
+    QVERIFY(!decode_batch_list(encode_batch_list(list)).ok());
+    last.count = ~std::uint32_t{0};
+    list.work.runs.assign(max_batch_runs, BatchRun(last));
+    const Bytes bytes = encode_batch_list(list);
+    QCOMPARE(decode_batch_list(bytes).error().code, ErrorCode::Corrupt);
+    const ListClaim claim{crypto::sha256(bytes), list.network, list.node, list.opening, list.round, 16, 64};
+    QCOMPARE(open_batch_list(bytes, claim).error().code, ErrorCode::Corrupt);
+    // A node that trains for long without a round can still read its own position.
+    QVERIFY(decode_runs(encode_runs(list.work.runs)).ok());
+  }
+
   void the_beacon_draws_the_shards() {
     neuroshard::testing::MemoryFileEnv env;
     NumberDataset dataset(env, published(20, 60));  // used up after one batch
