@@ -8,10 +8,15 @@ namespace {
 
 enum class Rank { Damaged, Surplus, Held, Best, Forerunner, Protected };
 
+// Of an imported checkpoint, another node says which loss it has, and on which text.
+bool has_own_loss(const Entry& entry) {
+  return entry.complete() && entry.manifest.origin.empty() && entry.manifest.losses.held_out;
+}
+
 const Entry* best_of(const std::vector<Entry>& entries) {
   const Entry* best = nullptr;
   for (const Entry& entry : entries) {
-    if (!entry.complete() || !entry.manifest.losses.held_out) continue;
+    if (!has_own_loss(entry)) continue;
     if (best == nullptr || *entry.manifest.losses.held_out < *best->manifest.losses.held_out) best = &entry;
   }
   return best;
@@ -59,7 +64,7 @@ std::vector<std::string> plan_retention(const std::vector<Entry>& entries, const
 std::vector<std::string> plan_prune(const std::vector<Entry>& entries, const PruneRules& rules) {
   std::vector<const Entry*> best;
   for (const Entry& entry : entries)
-    if (entry.complete() && entry.manifest.losses.held_out) best.push_back(&entry);
+    if (has_own_loss(entry)) best.push_back(&entry);
   std::stable_sort(best.begin(), best.end(), [](const Entry* a, const Entry* b) {
     return *a->manifest.losses.held_out < *b->manifest.losses.held_out;
   });

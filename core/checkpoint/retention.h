@@ -1,5 +1,5 @@
-// Which checkpoints to keep (docs/protocol/checkpoints.md): the last N, the best on held-out text, pinned
-// ones, within a disk cap.
+// Which checkpoints to keep (docs/protocol/checkpoints.md): the last N, the best of this node's own on
+// held-out text, pinned ones, within a disk cap.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace neuroshard::checkpoint {
 
 struct RetentionPolicy {
   std::uint32_t keep_last = 5;       // at least 1 is kept whatever this says
-  bool keep_best = true;             // lowest held-out loss
+  bool keep_best = true;             // lowest held-out loss; imported ones don't count
   std::uint64_t disk_cap_bytes = 0;  // 0: none
   std::set<std::string> held;        // others are fetching them: kept as far as the cap allows
 };
@@ -33,7 +33,7 @@ Expected<std::vector<std::string>> apply_retention(Catalogue& catalogue, const R
 struct PruneRules {
   std::uint32_t keep_newest = 5;       // at least 1 is kept whatever this says
   std::uint32_t keep_every_steps = 0;  // the newest of each so many steps; 0: none
-  std::uint32_t keep_best = 1;         // so many with the lowest held-out losses
+  std::uint32_t keep_best = 1;         // so many with the lowest held-out losses; imported ones don't count
 };
 // A pure function of the list (newest first): names to delete, oldest first. Never named: pinned ones, the
 // chosen one, the newest complete one, what an undo needs, and damaged ones, which are for a person to look

@@ -132,6 +132,19 @@ class TestPolicy : public QObject {
     QVERIFY(plan_retention({}, policy).empty());
   }
 
+  // Another node claims that it is the best one.
+  void the_loss_of_an_imported_one_does_not_count() {
+    std::vector<Entry> entries = {entry("d", 1), entry("c", 1), entry("b", 1, 1.0), entry("a", 1, -1e300)};
+    entries[3].manifest.origin = "a of node 0123456789abcdef";
+    RetentionPolicy policy;
+    policy.keep_last = 1;
+    QCOMPARE(plan_retention(entries, policy), (Names{"a", "c"}));
+    QCOMPARE(plan_prune(entries, {1, 0, 1}), (Names{"a", "c"}));
+    entries[3].pinned = true;
+    QCOMPARE(plan_retention(entries, policy), (Names{"c"}));
+    QCOMPARE(plan_prune(entries, {1, 0, 1}), (Names{"c"}));
+  }
+
   // Others fetch them: the user's cap counts for more than that, the number of those kept does not.
   void keeps_what_others_are_fetching() {
     std::vector<Entry> entries = {entry("e", 1), entry("d", 1), entry("c", 1), entry("b", 1), entry("a", 1)};
