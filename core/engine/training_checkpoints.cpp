@@ -150,8 +150,8 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
   writer_->set_parent(options.resumed_name);
   io_ = make_thread_executor("checkpoint-io", io_queue);
 
-  // After each save, on the thread that wrote it and before the writer is free again: deletes checkpoints
-  // that retention no longer keeps.
+  // After each save, and after one that found no room, on the thread that wrote it and before the writer is
+  // free again: deletes checkpoints that retention no longer keeps.
   const auto clean_up = [inbox = inbox_, &files = services_.files, root = directory_.checkpoints_path(),
                          held = services_.held_checkpoints] {
     checkpoint::RetentionPolicy policy;
@@ -176,11 +176,15 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
     }
     clean_up();
   };
-  callbacks.failed = [inbox = inbox_](const Error& error) {
-    const std::lock_guard lock(inbox->mutex);
-    inbox->news.alerts.push_back({LogLevel::Error, "checkpoint",
-                                  "The checkpoint could not be saved: " + error.message +
-                                      " Training continues and tries the next save as usual."});
+  callbacks.failed = [inbox = inbox_, clean_up](const Error& error) {
+    {
+      const std::lock_guard lock(inbox->mutex);
+      inbox->news.alerts.push_back({LogLevel::Error, "checkpoint",
+                                    "The checkpoint could not be saved: " + error.message +
+                                        " Training continues and tries the next save as usual."});
+    }
+    // A person who keeps fewer checkpoints, or lowers the disk limit, makes room for the next save.
+    if (error.code == ErrorCode::Exhausted) clean_up();
   };
   async_ = std::make_unique<checkpoint::AsyncWriter>(
       *writer_, *io_, std::move(callbacks), checkpoint::Pace{io_share, platform::thread_processor_time},

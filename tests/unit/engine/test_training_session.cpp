@@ -41,6 +41,7 @@ class TestTrainingSession : public QObject {
   void a_warm_up_goes_on_from_the_checkpoint();
   void clean_stop_saves_once();
   void disk_full_goes_on_and_recovers();
+  void on_a_full_disk_fewer_checkpoints_are_kept();
   void diverged_step_is_not_applied();
   void another_tokenizer_is_refused();
   void another_network_is_refused();
@@ -217,6 +218,26 @@ void TestTrainingSession::disk_full_goes_on_and_recovers() {
   run.steps(2);
   QVERIFY(run.session->finish().ok());
   QCOMPARE(checkpoints_of(fixture, "d"), std::size_t{1});
+}
+
+void TestTrainingSession::on_a_full_disk_fewer_checkpoints_are_kept() {
+  TrainingFixture fixture;
+  fixture.settings[Setting::CheckpointEverySteps] = "1000";
+  {
+    Run run(fixture, "d");
+    for (int i = 0; i < 3; ++i) {
+      run.steps(1);
+      QVERIFY(run.session->save().ok());
+    }
+  }
+  QCOMPARE(checkpoints_of(fixture, "d"), std::size_t{3});
+  fixture.settings[Setting::CheckpointKeepLast] = "1";
+  FaultFileEnv full(fixture.files(), Faults{.room_bytes = 3000});
+  Run run(fixture, "d", "", SessionMode::Train, &full);
+  QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
+  run.steps(1);
+  QCOMPARE(run.session->save().error().code, ErrorCode::Exhausted);
+  QCOMPARE(checkpoints_of(fixture, "d"), std::size_t{2});  // the newest, and what it falls back to
 }
 
 void TestTrainingSession::diverged_step_is_not_applied() {
