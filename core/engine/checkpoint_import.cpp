@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "core/compute/growth.h"
 #include "core/config/network_profile.h"
@@ -47,8 +48,8 @@ bool same_merges(const data::Tokenizer& a, const data::Tokenizer& b) {
   return a.is_prefix_of(b) && b.is_prefix_of(a);
 }
 
-// The directory's tokenizer as the engine names it: sources of its text are part of the hash.
-Expected<Hash256> matching_tokenizer(const FolderImport& from, const data::Tokenizer& theirs) {
+// The directory's tokenizer as the engine names it: sources of its text are part of the hash. Nothing: it has none.
+Expected<std::optional<Hash256>> matching_tokenizer(const FolderImport& from, const data::Tokenizer& theirs) {
   const std::string folder = from.directory.data_path();
   bool any = false;
   for (const char* const place : {"/published/", "/"}) {
@@ -58,17 +59,26 @@ Expected<Hash256> matching_tokenizer(const FolderImport& from, const data::Token
     NS_ASSIGN_OR_RETURN(const Bytes file,
                         storage::read_file(from.files, path, data::max_tokenizer_file_bytes));
     NS_ASSIGN_OR_RETURN(const data::Tokenizer ours, data::parse_tokenizer(file));
-    if (same_merges(theirs, ours)) return ours.hash();
+    if (same_merges(theirs, ours)) return std::optional<Hash256>(ours.hash());
   }
   if (any)
     return make_error(
         ErrorCode::InvalidArgument,
         "the model in the folder has another tokenizer than this data directory; import it into a new "
         "data directory (--data-dir)");
+  return std::optional<Hash256>();
+}
+
+// For a directory that had no tokenizer when the import began. Training may have made one meanwhile.
+Expected<void> keep_tokenizer(const FolderImport& from, const data::Tokenizer& theirs) {
+  NS_ASSIGN_OR_RETURN(const std::optional<Hash256> present, matching_tokenizer(from, theirs));
+  if (present == theirs.hash()) return {};
+  if (present)
+    return make_error(ErrorCode::Busy, "the data directory got a tokenizer meanwhile; import again");
+  const std::string folder = from.directory.data_path();
   NS_RETURN_IF_ERROR(from.files.create_directories(folder));
-  NS_RETURN_IF_ERROR(storage::write_file_atomic(from.files, folder + "/" + data::tokenizer_file_name,
-                                                theirs.to_json(), true));
-  return theirs.hash();
+  return storage::write_file_atomic(from.files, folder + "/" + data::tokenizer_file_name, theirs.to_json(),
+                                    true);
 }
 
 Expected<checkpoint::SaveResult> import_hugging_face(const FolderImport& from, checkpoint::Writer& writer,
@@ -81,7 +91,8 @@ Expected<checkpoint::SaveResult> import_hugging_face(const FolderImport& from, c
   if (const auto may_grow = compute::check_growth(theirs, ours); !may_grow.ok())
     return other_shape(theirs, ours, may_grow.error().message);
   TrainerState state;
-  NS_ASSIGN_OR_RETURN(state.tokenizer_hash, matching_tokenizer(from, source.tokenizer));
+  NS_ASSIGN_OR_RETURN(const std::optional<Hash256> present, matching_tokenizer(from, source.tokenizer));
+  state.tokenizer_hash = present.value_or(source.tokenizer.hash());
   checkpoint::Manifest manifest;
   manifest.wallet = from.directory.wallet_id();
   manifest.network_id = from.directory.network_id();
@@ -95,7 +106,15 @@ Expected<checkpoint::SaveResult> import_hugging_face(const FolderImport& from, c
     manifest.origin += fmt::format(", grown from {} layers of width {}", theirs.layers, theirs.hidden);
   if (manifest.origin.size() > 200) manifest.origin = "Hugging Face folder";
   const Hash256 seed = initial_seed(from.directory.network_id(), first_architecture_version);
-  return exporting::import_model(writer, source, std::move(manifest), seed, progress, cancel);
+  NS_ASSIGN_OR_RETURN(checkpoint::SaveResult saved,
+                      exporting::import_model(writer, source, std::move(manifest), seed, progress, cancel));
+  if (present) return saved;
+  // Last: a tokenizer without its model would keep other models and texts out of the directory.
+  if (auto kept = keep_tokenizer(from, source.tokenizer); !kept.ok()) {
+    static_cast<void>(from.files.remove_tree(writer.root() + "/" + saved.name));
+    return std::move(kept).error();
+  }
+  return saved;
 }
 
 }  // namespace

@@ -23,9 +23,11 @@ struct FolderImport {
 
 // Checks everything that is small first: network, or configuration, tokenizer and tensor names; then reads. A model must have
 // the architecture of the directory's network, or a smaller one that grows to it (compute/growth.h), and its tokenizer. A
-// directory without any tokenizer takes over that of the model. The checkpoint is pinned and not chosen.
+// directory without any tokenizer takes over that of the model, once the import succeeded. The checkpoint is pinned and not
+// chosen.
 // Errors: those of checkpoint::open_folder() and Writer::adopt(); InvalidArgument (another network, architecture or
-// tokenizer), Unsupported (names what our model does not have), Cancelled, those of the disk.  Threads: one at a time.
+// tokenizer), Unsupported (names what our model does not have), Busy (another tokenizer came meanwhile), Cancelled, those of
+// the disk.  Threads: one at a time.
 Expected<checkpoint::SaveResult> import_folder(const FolderImport& from, checkpoint::Writer& writer,
                                                const checkpoint::Progress& progress = {},
                                                const CancelToken& cancel = {});

@@ -2,6 +2,8 @@
 // through the control service.
 #include <QtTest>
 
+#include "core/checkpoint/writer.h"
+#include "core/engine/checkpoint_import.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/engine/core_fixture.h"
 
@@ -20,6 +22,7 @@ class TestCheckpointCommands : public QObject {
   void checkpoints_travel();
   void models_go_to_other_programs_data() { testing::engine_and_remote(); }
   void models_go_to_other_programs();
+  void an_import_that_stops_leaves_no_tokenizer();
   void restore_and_undo_data() { testing::engine_and_remote(); }
   void restore_and_undo();
   void restore_of_a_paused_model_data() { testing::engine_and_remote(); }
@@ -157,6 +160,30 @@ void TestCheckpointCommands::models_go_to_other_programs() {
   const auto refused =
       core.done(core.node().export_checkpoint(name, "huggingface:q8_0", core.fixture().path("folder")));
   QCOMPARE(refused.error->code, ErrorCode::InvalidArgument);
+}
+
+// Another model with another tokenizer can still come into the directory.
+void TestCheckpointCommands::an_import_that_stops_leaves_no_tokenizer() {
+  testing::TinyNetwork network;
+  network.router_bias_gamma_nano = 0;
+  Core core(false, nullptr, network);
+  QVERIFY(core.train(6));
+  const std::string folder = core.fixture().path("model");
+  const auto exported =
+      core.done(core.node().export_checkpoint(core.checkpoints()[0].name, "huggingface", folder));
+  QVERIFY2(!exported.error, exported.error ? exported.error->describe().c_str() : "");
+  const auto directory = core.fixture().open("e").value();
+  storage::FileEnv& files = core.fixture().files();
+  const std::string tokenizer = directory->data_path() + "/tokenizer.json";
+  const engine::FolderImport from{files, core.fixture().clock(), *directory, folder};
+  auto writer = checkpoint::Writer::open(files, directory->node_key(), directory->checkpoints_path()).value();
+  CancelSource cancel;
+  cancel.cancel();
+  QCOMPARE(engine::import_folder(from, writer, {}, cancel.token()).error().code, ErrorCode::Cancelled);
+  QVERIFY(!files.exists(tokenizer));
+  const auto imported = engine::import_folder(from, writer);
+  QVERIFY2(imported.ok(), imported.ok() ? "" : imported.error().describe().c_str());
+  QVERIFY(files.exists(tokenizer));
 }
 
 void TestCheckpointCommands::restore_and_undo() {
