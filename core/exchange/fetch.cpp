@@ -20,11 +20,14 @@ ContentFetch::ContentFetch(FetchServices services, FetchRequest request, FetchOp
       request_(std::move(request)),
       options_(options),
       done_(std::move(done)),
-      gained_(services_.clock.monotonic_now()) {
+      gained_(services_.clock.monotonic_now()),
+      results_(std::make_shared<net::Mailbox>(services_.executor)) {
   timer_ = services_.executor.post_after(Duration(0), [this] { tick(); });
 }
 
-ContentFetch::~ContentFetch() = default;
+ContentFetch::~ContentFetch() {
+  results_->close();
+}
 
 std::uint64_t ContentFetch::bytes_here() const {
   if (phase_ == Phase::Choosing || phase_ == Phase::Keeping) return 0;
@@ -32,12 +35,10 @@ std::uint64_t ContentFetch::bytes_here() const {
 }
 
 void ContentFetch::on_disk(std::function<void()> work, std::function<void()> then) {
-  const bool posted = services_.disk.post(
-      [work = std::move(work), then, &executor = services_.executor, life = lifetime_.token()] {
+  const bool posted =
+      services_.disk.post([work = std::move(work), then = std::move(then), results = results_] {
         work();
-        static_cast<void>(executor.post([then, life] {
-          if (life.alive()) then();
-        }));
+        results->put(then);
       });
   if (!posted) end(make_error(ErrorCode::Exhausted, "too much waits for the disk; try again"));
 }

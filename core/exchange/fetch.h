@@ -33,6 +33,7 @@
 #include "core/base/log.h"
 #include "core/exchange/messages.h"
 #include "core/net/conduct.h"
+#include "core/net/mailbox.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::exchange {
@@ -170,6 +171,7 @@ class ContentFetch {
   FetchReport report_;
   std::vector<net::NodeId> liars_;
   std::unique_ptr<TimerHandle> timer_;
+  const std::shared_ptr<net::Mailbox> results_;  // of the disk; none may get lost
   Lifetime lifetime_;
 };
 

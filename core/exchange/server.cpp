@@ -10,18 +10,30 @@ namespace neuroshard::exchange {
 namespace {
 
 constexpr const char* category = "exchange";
-constexpr Duration longest_read = std::chrono::seconds(60);
 
 Error not_here() {
   return make_error(ErrorCode::NotFound, "this node does not hold what is asked for");
 }
 
+Error busy() {
+  return make_error(ErrorCode::Exhausted, "the disk is busy; ask again later");
+}
+
+// Other errors pass, such as that of too many open files.
+bool is_gone(const Error& error) {
+  return error.code == ErrorCode::NotFound || error.code == ErrorCode::Corrupt;
+}
+
 }  // namespace
 
 ContentServer::ContentServer(ServerServices services, ServerLimits limits, Gone gone)
-    : services_(services), limits_(limits), gone_(std::move(gone)) {}
+    : services_(services),
+      limits_(limits),
+      gone_(std::move(gone)),
+      results_(std::make_shared<net::Mailbox>(services.executor)) {}
 
 ContentServer::~ContentServer() {
+  results_->close();
   for (auto& [number, one] : waiting_) one.reply(make_error(ErrorCode::Cancelled, "this node stops"));
 }
 
@@ -73,7 +85,6 @@ void ContentServer::on_call(const net::Caller& from, net::Method method, ByteSpa
                   make_error(ErrorCode::InvalidArgument, "the content has fewer pieces"), reply);
   }
   file->second.asked = services_.clock.monotonic_now();
-  drop_stuck();
   const auto in_flight = of_caller_.find(from.id);
   if (waiting_.size() >= limits_.in_all ||
       (in_flight != of_caller_.end() && in_flight->second >= limits_.per_caller)) {
@@ -82,7 +93,7 @@ void ContentServer::on_call(const net::Caller& from, net::Method method, ByteSpa
   }
   ++of_caller_[from.id];
   const std::uint64_t number = next_++;
-  waiting_[number] = {from.id, method, *request, reply, services_.clock.monotonic_now()};
+  waiting_[number] = {from.id, method, *request, reply};
   take(number);
 }
 
@@ -108,24 +119,19 @@ void ContentServer::give_list(std::uint64_t number, File& file) {
 void ContentServer::read_list(const Hash256& hash) {
   File& file = files_.at(hash);
   file.reading = true;
-  const bool posted =
-      services_.disk.post([this, hash, size = file.size, place = file.place, &env = services_.files,
-                           &executor = services_.executor, life = lifetime_.token()] {
-        Expected<std::shared_ptr<const PieceList>> list = not_here();
-        auto hashed = hash_content(env, place, size);
-        if (!hashed.ok())
-          list = std::move(hashed).error();
-        else if (hashed->hash != hash)
-          list = make_error(ErrorCode::Corrupt, place.path + " has changed");
-        else
-          list = std::make_shared<const PieceList>(std::move(hashed->pieces));
-        static_cast<void>(executor.post([this, life, hash, size, place, list = std::move(list)] {
-          if (life.alive()) got_list(hash, size, place, list);
-        }));
-      });
-  if (!posted)
-    got_list(hash, file.size, file.place,
-             make_error(ErrorCode::Exhausted, "the disk is busy; ask again later"));
+  const bool posted = services_.disk.post([this, hash, size = file.size, place = file.place,
+                                           &env = services_.files, results = results_] {
+    Expected<std::shared_ptr<const PieceList>> list = not_here();
+    auto hashed = hash_content(env, place, size);
+    if (!hashed.ok())
+      list = std::move(hashed).error();
+    else if (hashed->hash != hash)
+      list = make_error(ErrorCode::Corrupt, place.path + " has changed");
+    else
+      list = std::make_shared<const PieceList>(std::move(hashed->pieces));
+    results->put([this, hash, size, place, list = std::move(list)] { got_list(hash, size, place, list); });
+  });
+  if (!posted) got_list(hash, file.size, file.place, busy());
 }
 
 std::vector<std::uint64_t> ContentServer::waiting_for_list(const Hash256& hash) const {
@@ -146,16 +152,14 @@ void ContentServer::got_list(const Hash256& hash, std::uint64_t size, const Cont
   }
   if (list.ok()) {
     if (found != files_.end()) found->second.list = *list;
-  } else if (list.error().code != ErrorCode::Exhausted) {
+  } else if (is_gone(list.error())) {
     lost(hash, list.error());
   }
   for (const std::uint64_t number : asked) {
     if (list.ok() && found != files_.end())
       give_list(number, found->second);
     else
-      finish(number, list.ok()                                   ? not_here()
-                     : list.error().code == ErrorCode::Exhausted ? list.error()
-                                                                 : not_here());
+      finish(number, list.ok() || is_gone(list.error()) ? not_here() : busy());
   }
   forget_lists();
 }
@@ -175,35 +179,30 @@ void ContentServer::forget_lists() {
   }
 }
 
-// The disk's result had no room in a full queue.
-void ContentServer::drop_stuck() {
-  const MonotonicTime now = services_.clock.monotonic_now();
-  while (!waiting_.empty() && now - waiting_.begin()->second.since > longest_read)
-    finish(waiting_.begin()->first, make_error(ErrorCode::Timeout, "the disk did not answer"));
-}
-
 void ContentServer::read_piece_of(std::uint64_t number, const File& file) {
   const PieceRequest request = waiting_.at(number).request;
   if (file.list && request.piece >= file.list->hashes.size()) return finish(number, not_here());
-  const bool posted =
-      services_.disk.post([this, number, request, size = file.size, place = file.place, list = file.list,
-                           &env = services_.files, &executor = services_.executor, life = lifetime_.token()] {
-        auto bytes = read_piece(env, place, size, request.piece);
-        if (bytes.ok() && list && crypto::sha256(*bytes) != list->hashes[request.piece])
-          bytes = make_error(ErrorCode::Corrupt, place.path + " has changed");
-        static_cast<void>(
-            executor.post([this, life, number, hash = request.hash, bytes = std::move(bytes)]() mutable {
-              if (!life.alive()) return;
-              if (bytes.ok()) {
-                ++counts_.pieces;
-                counts_.bytes += bytes->size();
-                return finish(number, std::move(bytes));
-              }
-              lost(hash, bytes.error());
-              finish(number, not_here());
-            }));
-      });
-  if (!posted) finish(number, make_error(ErrorCode::Exhausted, "the disk is busy; ask again later"));
+  const bool posted = services_.disk.post([this, number, request, size = file.size, place = file.place,
+                                           list = file.list, &env = services_.files, results = results_] {
+    auto bytes = read_piece(env, place, size, request.piece);
+    if (bytes.ok() && list && crypto::sha256(*bytes) != list->hashes[request.piece])
+      bytes = make_error(ErrorCode::Corrupt, place.path + " has changed");
+    results->put([this, number, hash = request.hash, bytes = std::move(bytes)]() mutable {
+      got_piece(number, hash, std::move(bytes));
+    });
+  });
+  if (!posted) finish(number, busy());
+}
+
+void ContentServer::got_piece(std::uint64_t number, const Hash256& hash, Expected<Bytes> bytes) {
+  if (!bytes.ok()) {
+    const bool gone = is_gone(bytes.error());
+    if (gone) lost(hash, bytes.error());
+    return finish(number, gone ? not_here() : busy());
+  }
+  ++counts_.pieces;
+  counts_.bytes += bytes->size();
+  finish(number, std::move(bytes));
 }
 
 void ContentServer::finish(std::uint64_t number, Expected<Bytes> answer) {

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "core/base/executor.h"
-#include "core/base/lifetime.h"
 #include "core/base/log.h"
 #include "core/exchange/messages.h"
 #include "core/exchange/pieces.h"
+#include "core/net/mailbox.h"
 #include "core/net/method_table.h"
 #include "core/storage/file_env.h"
 
@@ -82,7 +82,6 @@ class ContentServer {
     net::Method method{};
     PieceRequest request;
     net::Reply reply;
-    MonotonicTime since{};
   };
 
   void refuse(net::Fault fault, Error error, const net::Reply& reply);
@@ -94,10 +93,10 @@ class ContentServer {
   std::vector<std::uint64_t> waiting_for_list(const Hash256& hash) const;
   void give_list(std::uint64_t number, File& file);
   void read_piece_of(std::uint64_t number, const File& file);
+  void got_piece(std::uint64_t number, const Hash256& hash, Expected<Bytes> bytes);
   void finish(std::uint64_t number, Expected<Bytes> answer);
   void lost(const Hash256& hash, const Error& why);
   void forget_lists();
-  void drop_stuck();
 
   ServerServices services_;
   const ServerLimits limits_;
@@ -108,7 +107,7 @@ class ContentServer {
   std::unordered_map<net::NodeId, std::size_t, net::NodeIdHash> of_caller_;
   std::uint64_t next_ = 0, uses_ = 0;
   ServerCounts counts_;
-  Lifetime lifetime_;
+  const std::shared_ptr<net::Mailbox> results_;  // of the disk; none may get lost
 };
 
 }  // namespace neuroshard::exchange

@@ -27,6 +27,7 @@ struct Faults {
   bool tear_at_stop = false;                     // an append at stop_at writes its first half
   std::optional<std::uint64_t> room_bytes = {};  // so many bytes can be appended, then Exhausted
   bool read_only = false;                        // every change is Denied
+  std::uint64_t busy_opens = 0;                  // so many times, too many files are open to read another
 };
 
 class FaultFileEnv final : public storage::FileEnv {
@@ -39,6 +40,10 @@ class FaultFileEnv final : public storage::FileEnv {
   std::uint64_t appended_bytes() const { return appended_; }
 
   Expected<std::unique_ptr<storage::ReadableFile>> open_read(const std::string& path) override {
+    if (faults_.busy_opens > 0) {
+      --faults_.busy_opens;
+      return make_error(ErrorCode::Exhausted, "too many files are open");
+    }
     return inner_.open_read(path);
   }
   Expected<std::unique_ptr<storage::WritableFile>> open_write(const std::string& path,

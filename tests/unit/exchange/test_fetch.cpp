@@ -48,6 +48,21 @@ sim::Handler only_lists(const Bytes& bytes) {
       };
 }
 
+// Has no room for every second task.
+class CrowdedExecutor final : public Executor {
+ public:
+  explicit CrowdedExecutor(Executor& inner) : inner_(inner) {}
+  bool post(Task task) override { return ++posts_ % 2 == 0 && inner_.post(std::move(task)); }
+  std::unique_ptr<TimerHandle> post_after(Duration delay, Task task) override {
+    return inner_.post_after(delay, std::move(task));
+  }
+  bool on_thread() const override { return inner_.on_thread(); }
+
+ private:
+  Executor& inner_;
+  std::size_t posts_ = 0;
+};
+
 }  // namespace
 
 class TestExchangeFetch : public QObject {
@@ -70,6 +85,7 @@ class TestExchangeFetch : public QObject {
   void a_holder_that_comes_later_is_found();
   void a_fetch_that_waits_for_nobody_ends_when_nobody_holds_it();
   void a_size_that_nobody_knows_is_bounded();
+  void a_full_queue_loses_no_result_of_the_disk();
 };
 
 void TestExchangeFetch::several_holders_give_one_file() {
@@ -383,6 +399,27 @@ void TestExchangeFetch::a_size_that_nobody_knows_is_bounded() {
   QVERIFY(hosts.ended_within(100 * second));
   QVERIFY(hosts.outcome->error().code == ErrorCode::Unavailable);
   QVERIFY(!hosts.host(0).files.exists("/other.part"));
+}
+
+void TestExchangeFetch::a_full_queue_loses_no_result_of_the_disk() {
+  ExchangeHosts hosts(2);
+  const Bytes bytes = made_up_bytes(size, 1);
+  const ContentRef content = hosts.give(1, bytes);
+  auto& own = hosts.host(0);
+  CrowdedExecutor executor(own.executor);
+  FetchServices services{hosts.network.caller(own.number),
+                         executor,
+                         own.executor,
+                         hosts.world.clock(),
+                         own.files,
+                         hosts.logger,
+                         nullptr,
+                         [&hosts](const auto& found) { found({hosts.host(1).contact}); }};
+  ContentFetch fetch(std::move(services), hosts.request(content), {},
+                     [&hosts](Expected<FetchReport> done) { hosts.outcome = std::move(done); });
+  QVERIFY(hosts.ended_within(30 * second));
+  QVERIFY2(hosts.outcome->ok(), hosts.outcome->ok() ? "" : hosts.outcome->error().message.c_str());
+  QVERIFY(hosts.content_of(0, "/fetched") == bytes);
 }
 
 NS_TEST(TestExchangeFetch)

@@ -5,6 +5,7 @@
 
 #include "core/exchange/names.h"
 #include "tests/support/exchange_hosts.h"
+#include "tests/support/fault_file_env.h"
 #include "tests/support/test_main.h"
 #include "tests/support/time.h"
 
@@ -27,14 +28,17 @@ Expected<Bytes> ask(ExchangeHosts& hosts, net::Method method, Bytes request) {
   return answer.value_or(make_error(ErrorCode::Internal, "no answer"));
 }
 
-// Runs its tasks when the test says so.
+// Runs its tasks and timers when the test says so.
 class HeldExecutor final : public Executor {
  public:
   bool post(Task task) override {
-    tasks_.push_back(std::move(task));
-    return true;
+    if (!full) tasks_.push_back(std::move(task));
+    return !full;
   }
-  std::unique_ptr<TimerHandle> post_after(Duration, Task) override { return nullptr; }
+  std::unique_ptr<TimerHandle> post_after(Duration, Task task) override {
+    timers_.push_back(std::move(task));
+    return std::make_unique<TimerHandle>();
+  }
   bool on_thread() const override { return true; }
   void run() {
     while (!tasks_.empty()) {
@@ -43,10 +47,21 @@ class HeldExecutor final : public Executor {
       task();
     }
   }
+  void run_timers() {
+    for (const Task& task : std::exchange(timers_, {})) task();
+  }
+  bool full = false;
 
  private:
-  std::deque<Task> tasks_;
+  std::deque<Task> tasks_, timers_;
 };
+
+// Asks a server; the answer comes later.
+void ask_later(ContentServer& server, net::Method method, const PieceRequest& request,
+               std::vector<Expected<Bytes>>& answers) {
+  server.on_call({}, method, encode_piece_request(request),
+                 [&answers](net::Answer answer) { answers.push_back(std::move(answer.with)); });
+}
 
 }  // namespace
 
@@ -59,6 +74,8 @@ class TestExchangeServer : public QObject {
   void who_asks_too_often_is_refused();
   void a_file_that_changed_is_not_given();
   void a_file_that_is_gone_is_not_offered();
+  void a_file_that_can_not_be_opened_now_is_kept();
+  void a_full_queue_loses_no_result();
   void a_list_is_only_given_for_the_bytes_that_were_read();
   void a_part_of_a_file_is_given_like_a_file();
   void when_it_was_asked_for_is_known();
@@ -153,6 +170,56 @@ void TestExchangeServer::a_file_that_is_gone_is_not_offered() {
   QVERIFY(hosts.host(1).files.remove_file("/file1").ok());
   QVERIFY(!ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 0})).ok());
   QVERIFY(!hosts.host(1).server->holds(content.hash));
+}
+
+// Too many files are open, and soon fewer are.
+void TestExchangeServer::a_file_that_can_not_be_opened_now_is_kept() {
+  HeldExecutor executor;
+  ManualClock clock;
+  neuroshard::testing::MemoryFileEnv memory;
+  neuroshard::testing::FaultFileEnv files(memory, {.busy_opens = 2});
+  NullLogger logger;
+  std::vector<Expected<Bytes>> answers;
+  int gone = 0;
+  ContentServer server({executor, executor, clock, files, logger}, {}, [&gone](const Hash256&) { ++gone; });
+  const Bytes bytes = made_up_bytes(2 * piece_bytes, 1);
+  QVERIFY(storage::write_file_atomic(memory, "/file", bytes).ok());
+  const ContentRef content{crypto::sha256(bytes), bytes.size()};
+  QVERIFY(server.offer(content, "/file"));
+  for (const net::Method method : {net::Method::ContentPiece, net::Method::ContentPieces})
+    ask_later(server, method, {content.hash, 1}, answers);
+  executor.run();
+  QCOMPARE(answers.size(), std::size_t{2});
+  for (const auto& answer : answers) QVERIFY(!answer.ok() && answer.error().code == ErrorCode::Exhausted);
+  QVERIFY(server.holds(content.hash) && gone == 0);
+  for (const net::Method method : {net::Method::ContentPiece, net::Method::ContentPieces})
+    ask_later(server, method, {content.hash, 1}, answers);
+  executor.run();
+  QCOMPARE(answers.size(), std::size_t{4});
+  QVERIFY(answers[2].ok() && answers[3].ok());
+}
+
+// The disk's results wait until the peers' executor has room for them.
+void TestExchangeServer::a_full_queue_loses_no_result() {
+  HeldExecutor executor, disk;
+  ManualClock clock;
+  neuroshard::testing::MemoryFileEnv files;
+  NullLogger logger;
+  std::vector<Expected<Bytes>> answers;
+  ContentServer server({executor, disk, clock, files, logger}, {});
+  const Bytes bytes = made_up_bytes(2 * piece_bytes, 1);
+  QVERIFY(storage::write_file_atomic(files, "/file", bytes).ok());
+  const ContentRef content{crypto::sha256(bytes), bytes.size()};
+  QVERIFY(server.offer(content, "/file"));
+  for (const net::Method method : {net::Method::ContentPiece, net::Method::ContentPieces})
+    ask_later(server, method, {content.hash, 1}, answers);
+  executor.full = true;
+  disk.run();
+  executor.full = false;
+  executor.run_timers();
+  executor.run();
+  QCOMPARE(answers.size(), std::size_t{2});
+  QVERIFY(answers[0].ok() && answers[1].ok());
 }
 
 void TestExchangeServer::a_list_is_only_given_for_the_bytes_that_were_read() {
