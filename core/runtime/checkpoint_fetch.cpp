@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 
-#include "core/checkpoint/manifest.h"
+#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/loader.h"
 #include "core/checkpoint/slot_tensors.h"
+#include "core/checkpoint/writer.h"
 #include "core/exchange/names.h"
 
 namespace neuroshard::runtime {
@@ -15,6 +17,7 @@ namespace {
 constexpr const char* manifest_file = "manifest.json";
 constexpr const char* newest_word = "newest";
 constexpr std::size_t folder_digits = 16;  // of the id
+constexpr std::uint64_t spare_bytes = 64u << 20;
 
 std::vector<OfferedCheckpoint> offers_of(GuestVisit& visit) {
   std::map<std::string, OfferedCheckpoint> offers;
@@ -33,19 +36,31 @@ std::vector<OfferedCheckpoint> offers_of(GuestVisit& visit) {
   return list;
 }
 
-Expected<Hash256> id_of(const std::string& text, GuestVisit& visit) {
+struct Candidate {
+  Hash256 id{};
+  std::optional<std::uint64_t> step;  // as its offer says
+};
+
+// The best one first.
+Expected<std::vector<Candidate>> candidates(const std::string& text, GuestVisit& visit) {
+  std::vector<Candidate> found;
   if (text != newest_word) {
-    auto id = hash_from_hex(text);
-    if (id.ok()) return id;
+    if (const auto id = hash_from_hex(text); id.ok()) {
+      found.push_back({*id, std::nullopt});
+      return found;
+    }
     return make_error(
         ErrorCode::InvalidArgument,
         fmt::format("{} is not the id of a checkpoint: give 64 hexadecimal digits, as `neuroshardd "
                     "checkpoint fetch` lists them, or \"{}\"",
                     text, newest_word));
   }
-  const std::vector<OfferedCheckpoint> offers = offers_of(visit);
-  if (offers.empty()) return make_error(ErrorCode::NotFound, "no reachable node offers a checkpoint");
-  return hash_from_hex(offers.front().id);
+  for (const OfferedCheckpoint& offer : offers_of(visit)) {
+    NS_ASSIGN_OR_RETURN(const Hash256 id, hash_from_hex(offer.id));
+    found.push_back({id, offer.step});
+  }
+  if (found.empty()) return make_error(ErrorCode::NotFound, "no reachable node offers a checkpoint");
+  return found;
 }
 
 Expected<std::vector<compute::SlotId>> slots_of(const std::vector<std::string>& texts) {
@@ -74,6 +89,64 @@ Expected<checkpoint::Manifest> fetch_manifest(GuestVisit& visit, const Hash256& 
   return std::move(*manifest);
 }
 
+// The manifest of the first candidate that can be true, and its folder.
+struct Chosen {
+  checkpoint::Manifest manifest;
+  std::string folder;
+};
+
+Expected<Chosen> choose(const std::vector<Candidate>& all, const std::string& folder, GuestVisit& visit,
+                        const FetchSession& session) {
+  NS_ASSIGN_OR_RETURN(const config::NetworkProfile profile,
+                      config::load_network_profile(visit.files(), session.guest.profile));
+  Error last;
+  for (const Candidate& one : all) {
+    const std::string id = to_hex(one.id), work = folder + "/" + id.substr(0, folder_digits);
+    visit.set_path("/checkpoints/" + id);
+    NS_RETURN_IF_ERROR(visit.files().create_directories(work));
+    auto manifest = fetch_manifest(visit, one.id, work);
+    Expected<void> checked;
+    if (manifest.ok()) checked = check_offer(*manifest, profile.consensus, one.step);
+    if (manifest.ok() && checked.ok()) return Chosen{std::move(*manifest), work};
+    last = manifest.ok() ? checked.error() : manifest.error();
+    const bool false_offer = last.code == ErrorCode::InvalidArgument || last.code == ErrorCode::Corrupt ||
+                             last.code == ErrorCode::Unsupported;
+    if (false_offer) NS_RETURN_IF_ERROR(visit.files().remove_tree(work));
+    if (!false_offer && last.code != ErrorCode::Unavailable) return last;
+    if (all.size() > 1 && session.observer.note)
+      session.observer.note(fmt::format("The offer {} is passed over: {}", id, last.describe()));
+  }
+  return last;
+}
+
+// What interrupted fetches of other checkpoints have left. Best effort.
+void remove_others(storage::FileEnv& files, const std::string& folder, const std::string& kept) {
+  const auto entries = files.list(folder);
+  if (!entries.ok()) return;
+  for (const storage::DirectoryEntry& entry : *entries)
+    if (folder + "/" + entry.name != kept) static_cast<void>(files.remove_tree(folder + "/" + entry.name));
+}
+
+// A part of the bytes may be in the folder already.
+Expected<void> check_room(storage::FileEnv& files, const std::string& folder, std::uint64_t bytes) {
+  std::uint64_t here = 0;
+  if (const auto entries = files.list(folder); entries.ok())
+    for (const storage::DirectoryEntry& entry : *entries) here += entry.size;
+  const std::uint64_t needed = bytes - std::min(bytes, here) + spare_bytes;
+  const auto free = files.free_bytes(folder);
+  if (!free.ok() || *free >= needed) return {};  // a file system that cannot tell is tried
+  return make_error(ErrorCode::Exhausted,
+                    fmt::format("the checkpoint requires {} MiB more, but only {} MiB are free at {}; "
+                                "free some space",
+                                (needed >> 20) + 1, *free >> 20, folder));
+}
+
+bool has_a_size_of(const config::ConsensusPart& consensus, const compute::ModelShape& shape) {
+  for (std::size_t size = 0; size <= consensus.sizes.size(); ++size)
+    if (checkpoint::same_shape(config::model_shape(config::at_size(consensus, size)), shape)) return true;
+  return false;
+}
+
 Expected<void> fetch_content(GuestVisit& visit, const Hash256& hash, std::uint64_t bytes,
                              const std::string& folder, const std::string& name) {
   exchange::FetchRequest request;
@@ -96,6 +169,9 @@ Expected<std::string> fetch_slots(GuestVisit& visit, const checkpoint::Manifest&
                                                             checkpoint::max_slot_index_bytes));
   NS_ASSIGN_OR_RETURN(const auto index, checkpoint::decode_slot_index(bytes, manifest));
   NS_ASSIGN_OR_RETURN(const auto runs, checkpoint::runs_of_slots(index, slots));
+  std::uint64_t sum = 0;
+  for (const checkpoint::SlotRun& run : runs) sum += run.bytes;
+  NS_RETURN_IF_ERROR(check_room(visit.files(), folder, sum));
   for (const checkpoint::SlotRun& run : runs)
     NS_RETURN_IF_ERROR(fetch_content(visit, run.sha256, run.bytes, folder, checkpoint::run_file_name(run)));
   NS_ASSIGN_OR_RETURN(const Bytes text, storage::read_file(visit.files(), folder + "/" + manifest_file,
@@ -120,19 +196,49 @@ Expected<FetchedCheckpoint> fetch_checkpoint(const CheckpointChoice& choice, con
                                              const FetchSession& session) {
   NS_ASSIGN_OR_RETURN(const std::vector<compute::SlotId> slots, slots_of(choice.slots));
   NS_ASSIGN_OR_RETURN(const auto visit, GuestVisit::begin(session));
-  NS_ASSIGN_OR_RETURN(const Hash256 id, id_of(choice.id, *visit));
-  visit->set_path("/checkpoints/" + to_hex(id));
+  NS_ASSIGN_OR_RETURN(const std::vector<Candidate> all, candidates(choice.id, *visit));
+  NS_ASSIGN_OR_RETURN(const Chosen chosen, choose(all, folder, *visit, session));
+  const checkpoint::Manifest& manifest = chosen.manifest;
   FetchedCheckpoint fetched;
-  fetched.work = fetched.folder = folder + "/" + to_hex(id).substr(0, folder_digits);
-  NS_RETURN_IF_ERROR(session.services.files.create_directories(fetched.work));
-  NS_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, fetch_manifest(*visit, id, fetched.work));
+  fetched.work = fetched.folder = chosen.folder;
+  remove_others(visit->files(), folder, fetched.work);
   if (!slots.empty()) {
     NS_ASSIGN_OR_RETURN(fetched.folder, fetch_slots(*visit, manifest, slots, fetched.work));
     return fetched;
   }
+  NS_RETURN_IF_ERROR(check_room(visit->files(), fetched.work, manifest.file_bytes()));
   for (const checkpoint::FileRecord& file : manifest.files)
     NS_RETURN_IF_ERROR(fetch_content(*visit, file.sha256, file.bytes, fetched.work, file.name));
   return fetched;
+}
+
+Expected<void> check_offer(const checkpoint::Manifest& manifest, const config::ConsensusPart& consensus,
+                           std::optional<std::uint64_t> step) {
+  if (step && *step != manifest.step)
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("the offer says step {}, but its manifest step {}", *step, manifest.step));
+  const compute::ModelShape& shape = manifest.architecture;
+  if (!has_a_size_of(consensus, shape))
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("the checkpoint has a model of {} layers of width {}, which this "
+                                  "network does not have",
+                                  shape.layers, shape.hidden));
+  // Names first: each is there once, so the sum of the sizes can't overflow.
+  for (const checkpoint::FileRecord& file : manifest.files)
+    if (file.name != checkpoint::weights_file_name && file.name != checkpoint::optimizer_file_name &&
+        file.name != checkpoint::slot_index_file)
+      return make_error(ErrorCode::Unsupported,
+                        fmt::format("the checkpoint has a file {}, which this version does not know; "
+                                    "install a newer version, or choose another checkpoint",
+                                    file.name));
+  // Headers and the index of slots are smaller than the extra tensors may be.
+  const std::uint64_t most =
+      checkpoint::Writer::estimate_bytes(shape, compute::model_slots(shape)) + checkpoint::max_extra_bytes;
+  if (manifest.file_bytes() > most)
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("the checkpoint has {} bytes; one of this model has {} at most",
+                                  manifest.file_bytes(), most));
+  return {};
 }
 
 }  // namespace neuroshard::runtime

@@ -5,10 +5,14 @@
 // Threads: the caller's; calls block, and callbacks run on it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/checkpoint/manifest.h"
+#include "core/config/network_profile.h"
 #include "core/runtime/guest_visit.h"
 
 namespace neuroshard::runtime {
@@ -27,7 +31,7 @@ struct OfferedCheckpoint {
 Expected<std::vector<OfferedCheckpoint>> offered_checkpoints(const FetchSession& session);
 
 struct CheckpointChoice {
-  std::string id;                  // of a checkpoint, or "newest": of the highest step that is offered
+  std::string id;                  // of a checkpoint, or "newest": the highest step whose offer can be true
   std::vector<std::string> slots;  // as compute::to_string spells them; none: all of the checkpoint
 };
 
@@ -37,11 +41,17 @@ struct FetchedCheckpoint {
 };
 // Fetches a checkpoint that can be imported: all of it, or one of these slots only, signed by a key made for
 // it. It lies below `folder`, which is made when missing. After an interruption the next call with the same
-// folder continues. Holders are the nodes that the source knows and those that have announced the checkpoint
-// in the hash table. Errors: InvalidArgument (the id, a slot, another network), Corrupt (the id is that of
+// folder continues, if it is of the same checkpoint; all else below `folder` is removed. Holders are the nodes
+// that the source knows and those that have announced the checkpoint in the hash table. Errors: InvalidArgument (the id, a slot, another network), Corrupt (the id is that of
 // something else), NotFound (nothing is offered), Unavailable (nobody delivers it), Unsupported (slots of a
-// checkpoint without slots.index), those of the disk, Cancelled.
+// checkpoint without slots.index), those of check_offer() and of the disk, Cancelled.
 Expected<FetchedCheckpoint> fetch_checkpoint(const CheckpointChoice& choice, const std::string& folder,
                                              const FetchSession& session);
+
+// Before the large files are fetched: whether a node of this network can have saved a checkpoint with this
+// manifest. step: as the offer says; nothing: no offer was followed. Errors: InvalidArgument (another step, a
+// model that the network does not have, too many bytes), Unsupported (an unknown file).
+Expected<void> check_offer(const checkpoint::Manifest& manifest, const config::ConsensusPart& consensus,
+                           std::optional<std::uint64_t> step);
 
 }  // namespace neuroshard::runtime

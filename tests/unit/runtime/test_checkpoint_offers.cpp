@@ -146,6 +146,7 @@ class TestCheckpointOffers : public QObject {
   void who_asks_for_ever_holds_it_for_a_while();
   void imported_ones_are_offered_under_the_id_that_they_came_with();
   void single_slots_come_from_several_nodes();
+  void offers_that_can_not_be_true_are_refused();
 };
 
 // More than a minute for one, with a save every two seconds, of which retention keeps one.
@@ -275,6 +276,35 @@ void TestCheckpointOffers::single_slots_come_from_several_nodes() {
   QVERIFY(checkpoint::verify(hosts.host(0).files,
                              checkpoint::open_folder(hosts.host(0).files, "/part/" + made->name).value())
               .ok());
+}
+
+// A liar could else name any step, and let others fetch any number of bytes.
+void TestCheckpointOffers::offers_that_can_not_be_true_are_refused() {
+  config::ConsensusPart consensus = config::builtin_profile("solo").value().consensus;
+  consensus.sizes.push_back({consensus.layers, 2 * consensus.hidden, 1, 1});
+  const compute::ModelShape shape = config::model_shape(consensus);
+  checkpoint::Manifest honest = tiny_manifest(120, shape);
+  honest.slots = compute::model_slots(shape);
+  const std::uint64_t weights = compute::model_parameter_count(shape) * sizeof(float);
+  honest.files = {{"weights.safetensors", weights + 4096, {}},
+                  {"optimizer.safetensors", 2 * weights + 4096, {}},
+                  {checkpoint::slot_index_file, 4096, {}}};
+  const auto refused = [&](const std::function<void(checkpoint::Manifest&)>& change) {
+    checkpoint::Manifest manifest = honest;
+    change(manifest);
+    return !runtime::check_offer(manifest, consensus, 120).ok();
+  };
+  QVERIFY(!refused([](checkpoint::Manifest&) {}));
+  QVERIFY(runtime::check_offer(honest, consensus, std::nullopt).ok());
+  QVERIFY(!runtime::check_offer(honest, consensus, 121).ok());
+  QVERIFY(!refused([&](auto& m) { m.architecture = config::model_shape(config::at_size(consensus, 1)); }));
+  QVERIFY(refused([](auto& m) { ++m.architecture.layers; }));
+  QVERIFY(refused([](auto& m) { m.architecture.sequence *= 2; }));
+  QVERIFY(refused([](auto& m) { m.files[0].name = "more.safetensors"; }));
+  QVERIFY(refused([](auto& m) { m.files[0].bytes *= 100; }));
+  QVERIFY(refused([](auto& m) {
+    for (checkpoint::FileRecord& file : m.files) file.bytes = std::uint64_t{1} << 60;
+  }));
 }
 
 NS_TEST(TestCheckpointOffers)
