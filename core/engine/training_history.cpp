@@ -8,33 +8,46 @@
 namespace neuroshard::engine {
 namespace {
 
-Expected<storage::Database> open_database(const std::string& path) {
-  NS_ASSIGN_OR_RETURN(storage::Database database, storage::Database::open(path));
-  const storage::Migration migrations[] = {{1, history::schema_v1}};
-  NS_RETURN_IF_ERROR(database.migrate(migrations));
-  return database;
+// A log that stays behind would be applied to the new database, and one of an earlier damaged file to this
+// one.
+bool move_aside(storage::FileEnv& files, const std::string& path) {
+  const std::string damaged = path + ".damaged";
+  if (!files.rename(path, damaged).ok()) return false;
+  for (const char* suffix : {"-wal", "-shm"}) {
+    static_cast<void>(files.remove_file(damaged + suffix).ok());  // mostly missing, as the next one is
+    static_cast<void>(files.rename(path + suffix, damaged + suffix).ok());
+  }
+  return true;
 }
 
 }  // namespace
+
+// Reads what the series continue from, so that damage behind the first page is found here.
+Expected<std::unique_ptr<TrainingHistory>> TrainingHistory::open_at(const std::string& path,
+                                                                    const Clock& clock) {
+  NS_ASSIGN_OR_RETURN(storage::Database database, storage::Database::open(path));
+  const storage::Migration migrations[] = {{1, history::schema_v1}};
+  NS_RETURN_IF_ERROR(database.migrate(migrations));
+  std::unique_ptr<TrainingHistory> history(new TrainingHistory(std::move(database), clock));
+  NS_ASSIGN_OR_RETURN(history->series_, history::SeriesStore::open(history->database_));
+  history->events_ = std::make_unique<history::EventLog>(history->database_, clock);
+  return history;
+}
 
 Expected<std::unique_ptr<TrainingHistory>> TrainingHistory::open(storage::FileEnv& files,
                                                                  const std::string& path,
                                                                  const Clock& clock) {
   std::string trouble;
-  Expected<storage::Database> database = open_database(path);
-  if (!database.ok() && database.error().code == ErrorCode::Corrupt) {
-    trouble = database.error().message + " It was moved aside and a new history was started.";
-    if (files.rename(path, path + ".damaged").ok()) database = open_database(path);
+  Expected<std::unique_ptr<TrainingHistory>> history = open_at(path, clock);
+  if (!history.ok() && history.error().code == ErrorCode::Corrupt) {
+    trouble = history.error().message + " It was moved aside and a new history was started.";
+    if (move_aside(files, path)) history = open_at(path, clock);
   }
-  if (!database.ok()) {
-    trouble = database.error().message + " History is kept in memory only until the next start.";
-    database = open_database(":memory:");
+  if (!history.ok()) {
+    trouble = history.error().message + " History is kept in memory only until the next start.";
+    history = open_at(":memory:", clock);
   }
-  if (!database.ok()) return std::move(database).error();
-  std::unique_ptr<TrainingHistory> history(new TrainingHistory(std::move(*database), clock));
-  NS_ASSIGN_OR_RETURN(history->series_, history::SeriesStore::open(history->database_));
-  history->events_ = std::make_unique<history::EventLog>(history->database_, clock);
-  if (!trouble.empty()) history->events_->append(LogLevel::Warning, "history", trouble);
+  if (history.ok() && !trouble.empty()) (*history)->events_->append(LogLevel::Warning, "history", trouble);
   return history;
 }
 

@@ -49,6 +49,7 @@ class TrainingHistory {
 
  private:
   TrainingHistory(storage::Database database, const Clock& clock);
+  static Expected<std::unique_ptr<TrainingHistory>> open_at(const std::string& path, const Clock& clock);
 
   std::mutex mutex_;
   storage::Database database_;

@@ -6,6 +6,7 @@
 #include "core/checkpoint/writer.h"
 #include "core/data/loader.h"
 #include "core/engine/training_checkpoints.h"
+#include "core/engine/training_history.h"
 #include "tests/support/fault_file_env.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/engine/session_run.h"
@@ -21,6 +22,7 @@ using neuroshard::engine::PrepareOptions;
 using neuroshard::engine::SessionInfo;
 using neuroshard::engine::SessionMode;
 using neuroshard::engine::StepReport;
+using neuroshard::engine::TrainingHistory;
 using neuroshard::engine::TrainingServices;
 using neuroshard::engine::TrainingSession;
 using neuroshard::testing::checkpoints_of;
@@ -48,6 +50,7 @@ class TestTrainingSession : public QObject {
   void no_text_says_what_to_give();
   void generation_opens_the_trained_weights();
   void history_has_no_gap_after_a_kill();
+  void damaged_history_is_moved_aside();
   void damaged_checkpoint_is_passed_over();
   void a_position_in_the_text_of_another_node_data();
   void a_position_in_the_text_of_another_node();
@@ -349,6 +352,37 @@ void TestTrainingSession::history_has_no_gap_after_a_kill() {
   for (std::size_t i = 0; i < values->size(); ++i)
     QCOMPARE((*values)[i].first, static_cast<std::int64_t>(i + 1));
   QCOMPARE(run.session->history().series("val_loss", 0, 1000, 1000)->size(), std::size_t{1});
+}
+
+// The first page is whole: the database opens, and only a query finds the damage.
+void TestTrainingSession::damaged_history_is_moved_aside() {
+  TrainingFixture fixture;
+  const std::string path = fixture.path("state.db");
+  {
+    const auto history = TrainingHistory::open(fixture.files(), path, fixture.clock());
+    QVERIFY(history.ok());
+    StepReport report;
+    for (report.step = 1; report.step <= 200; ++report.step) (*history)->add(report);
+    (*history)->flush();
+  }
+  {
+    constexpr qint64 page = 4096;
+    QFile file(QString::fromStdString(path));
+    QVERIFY(file.open(QIODevice::ReadWrite));
+    QVERIFY(file.size() > 5 * page && file.seek(page));
+    file.write(QByteArray(file.size() - page, '\x55'));
+  }
+  for (const char* left : {"-wal", "-shm"}) QVERIFY(!std::filesystem::exists(path + left));
+  const auto history = TrainingHistory::open(fixture.files(), path, fixture.clock());
+  QVERIFY2(history.ok(), history.ok() ? "" : history.error().describe().c_str());
+  QVERIFY(std::filesystem::exists(path + ".damaged"));
+  QVERIFY((*history)->series_names().empty());
+  const auto events = (*history)->events_after(0, 10, LogLevel::Warning);
+  QVERIFY(events.ok() && events->events.size() == 1);
+  QVERIFY(events->events[0].text.find("moved aside") != std::string::npos);
+  // The new one is on the disk.
+  (*history)->flush();
+  QVERIFY(std::filesystem::exists(path));
 }
 
 void TestTrainingSession::damaged_checkpoint_is_passed_over() {
