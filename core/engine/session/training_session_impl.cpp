@@ -69,13 +69,17 @@ Expected<SessionInfo> SessionImpl::prepare(const PrepareOptions& options) {
     parts_.history->log(alert.level, alert.category, alert.text);
   }
   std::erase_if(waiting_alerts_, [](const SessionAlert& alert) { return alert.level < LogLevel::Warning; });
+  if (parts_.trains()) log_start();
+  return parts_.info;
+}
+
+void SessionImpl::log_start() {
   const SessionInfo& info = parts_.info;
   parts_.history->log(LogLevel::Info, "train",
                       info.restored_from.empty()
                           ? std::string("Training starts with a new model.")
                           : fmt::format("Training continues after step {} from checkpoint {}.", info.step,
                                         info.restored_from));
-  return info;
 }
 
 void SessionImpl::limit_threads(std::uint32_t threads) {

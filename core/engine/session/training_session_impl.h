@@ -51,6 +51,7 @@ class SessionImpl final : public TrainingSession {
     SessionRoundModel rounds;
   };
 
+  void log_start();
   void attach_pipeline();
   struct TextMemory {
     compute::StageSpec spec;

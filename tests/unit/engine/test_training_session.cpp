@@ -328,6 +328,10 @@ void TestTrainingSession::generation_opens_the_trained_weights() {
     QCOMPARE(std::vector<float>(slot.parameters, slot.parameters + slot.count), trained);
     QCOMPARE(run.session->tokenizer().vocab_size(), run.info->vocabulary);
     QVERIFY(run.session->finish().ok());
+    const auto events = run.session->history().events_after(0, 100);
+    QVERIFY(events.ok());
+    for (const auto& event : events->events)
+      QVERIFY2(event.text.find("continues after") == std::string::npos, event.text.c_str());
   }
   { Run import(fixture, "untrained"); }
   const Run nothing(fixture, "untrained", "", SessionMode::Generate);
