@@ -107,6 +107,7 @@ EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineS
   jobs_.add_source([this] { return settings_.start_next(); });
   jobs_.add_source([this] { return restore_.start_next(); });
   jobs_.add_source([this] { return training_.end_if_due(); });
+  jobs_.add_source([this] { return training_.pause_if_due(); });
   jobs_.add_source([this] { return text_.start_next_turn(); });
   jobs_.add_source([this] { return end_if_due(); });
   jobs_.add_source([this] { return text_.drop_model_if_due(); });

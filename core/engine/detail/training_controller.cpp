@@ -65,11 +65,23 @@ bool TrainingController::end_if_due() {
   return true;
 }
 
+// Saves the present state first.
+bool TrainingController::pause_if_due() {
+  if (!run_ || contribute_.may_train()) return false;
+  if (run_->prepared && (!saves_.empty() || unsaved_)) {
+    save_job();
+    return true;
+  }
+  // The command that asked for this training does not wait for the end of the pause.
+  if (run_->command != 0) context_.commands.done(std::exchange(run_->command, 0));
+  progress_.set_activity({});
+  context_.publisher.set_state(node::RunState::Paused);
+  return false;
+}
+
 bool TrainingController::start_next() {
-  if (!run_) return false;
-  if (!contribute_.may_train()) {
-    pause();
-  } else if (!run_->prepared) {
+  if (!run_ || !contribute_.may_train()) return false;
+  if (!run_->prepared) {
     prepare_job();
   } else if (!saves_.empty()) {
     save_job();
@@ -82,6 +94,7 @@ bool TrainingController::start_next() {
 void TrainingController::begin(node::TrainingPlan plan, node::CommandId command) {
   finished_plan_.reset();
   stop_requested_ = false;
+  may_train_ = contribute_.may_train();
   context_.publisher.clear("training_failed");
   draft_.training.data_source = plan.text_path;
   draft_.training.activity.clear();
@@ -89,15 +102,6 @@ void TrainingController::begin(node::TrainingPlan plan, node::CommandId command)
   run_->plan = std::move(plan);
   run_->command = command;
   context_.publisher.set_state(node::RunState::Starting);
-}
-
-// Saves the present state first.
-void TrainingController::pause() {
-  if (run_->prepared && (!saves_.empty() || unsaved_)) return save_job();
-  // The command that asked for this training does not wait for the end of the pause.
-  if (run_->command != 0) context_.commands.done(std::exchange(run_->command, 0));
-  progress_.set_activity({});
-  context_.publisher.set_state(node::RunState::Paused);
 }
 
 void TrainingController::fail(Error error) {
@@ -121,10 +125,12 @@ void TrainingController::switched(bool contributing) {
 }
 
 void TrainingController::pause_changed() {
-  if (!contribute_.may_train()) {
-    // A discarded step is computed again later, so the pause begins at once and no work is lost.
-    if (run_ && !stop_requested_) context_.jobs.interrupt();
-  } else if (run_ && draft_.state == node::RunState::Paused) {
+  const bool may_train = contribute_.may_train();
+  const bool begins = std::exchange(may_train_, may_train) && !may_train;
+  // A discarded step is computed again later, so the pause begins at once and no work is lost. During the
+  // pause the reasons and sensors change often, and the jobs are those of texts.
+  if (begins && run_ && !stop_requested_) context_.jobs.interrupt();
+  if (may_train && run_ && draft_.state == node::RunState::Paused) {
     context_.publisher.set_state(run_->prepared ? node::RunState::Training : node::RunState::Starting);
   }
   context_.publisher.publish();

@@ -31,8 +31,10 @@ class TrainingController final : public ContributeListener {
   // Completes the current step or round, and switches contributing off.
   Expected<node::CommandId> finish();
 
-  // Sources of jobs (JobScheduler): the end of the training, and its next step.
+  // Sources of jobs (JobScheduler): the end of the training, the checkpoint of a pause, and the next step.
+  // Texts come between the last two, as they would hold up the checkpoint for as long as they are written.
   bool end_if_due();
+  bool pause_if_due();
   bool start_next();
 
   // Once, when the node shuts down: the training ends as by stop().
@@ -71,7 +73,6 @@ class TrainingController final : public ContributeListener {
 
   void begin(node::TrainingPlan plan, node::CommandId command);
   void again_from_preparation();
-  void pause();
   bool target_reached() const;
   void fail(Error error);
 
@@ -109,6 +110,7 @@ class TrainingController final : public ContributeListener {
   bool session_open_ = false;
   bool unsaved_ = false;  // steps since the last save that the core requested
   bool stop_requested_ = false;
+  bool may_train_ = true;                            // as of the last pause_changed() or begin()
   bool finishing_ = false;                           // finish() was called
   std::optional<node::TrainingPlan> finished_plan_;  // resumed when contributing is switched on
   std::optional<Error> shutdown_error_;

@@ -17,6 +17,7 @@ struct Script {
   std::atomic<std::uint64_t> fail_at{0};
   std::atomic<bool> fail_prepare{false}, fail_finish{false};
   std::atomic<bool> hold{false};              // a step lasts until it is cancelled
+  std::atomic<bool> hold_prepare{false};      // so does prepare(), or until this is false
   engine::RoundModel* round_model = nullptr;  // of a node that takes part in outer rounds
 };
 
@@ -27,6 +28,10 @@ class CountingSession final : public engine::TrainingSession {
     ++script_.sessions;
   }
   Expected<engine::SessionInfo> prepare(const engine::PrepareOptions& options) override {
+    if (script_.hold_prepare) {
+      while (script_.hold_prepare && !options.cancel.cancelled()) QThread::yieldCurrentThread();
+      if (options.cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
+    }
     if (script_.fail_prepare) return make_error(ErrorCode::NotFound, "no text; give some with --text");
     options.on_progress({engine::PrepareProgress::Phase::Encoding, 5, 5});
     info_.step = script_.steps;

@@ -32,6 +32,7 @@ class TestCommands : public QObject {
   void embeddings_data() { testing::engine_and_remote(); }
   void embeddings();
   void a_modest_client_beside_a_greedy_one();
+  void a_pause_does_not_wait_for_a_text();
   void text_is_cancelled();
   void model_and_data_are_described_data() { testing::engine_and_remote(); }
   void model_and_data_are_described();
@@ -232,6 +233,44 @@ void TestCommands::a_modest_client_beside_a_greedy_one() {
     const auto done = core.done(id);
     QVERIFY(!done.error || done.error->code == ErrorCode::Cancelled);
   }
+}
+
+// Each token of the text takes a while, so that the text lasts for longer than the pause needs.
+void TestCommands::a_pause_does_not_wait_for_a_text() {
+  std::promise<void> hurry;
+  const std::shared_future<void> hurried = hurry.get_future().share();
+  std::atomic<bool> writes{false};
+  Core core(false);
+  QVERIFY(core.train(6));
+  QVERIFY(core.node().start_training({}).ok());
+  QVERIFY(until([&] { return core.node().snapshot()->training.step > 6; }));
+  node::GenerateRequest request;
+  request.prompt = "the cat ";
+  request.max_tokens = node::max_generated_tokens;
+  request.logit_bias = {{2, -100}};  // never the end of the text
+  const auto text = core.node().generate(request, [&writes, hurried](const node::TextPiece&) {
+    writes = true;
+    static_cast<void>(hurried.wait_for(std::chrono::milliseconds(2)));
+  });
+  QVERIFY(text.ok());
+  QVERIFY(until([&] { return writes.load(); }));
+  const auto text_is_done = [&] {
+    const auto all = core.all<node::CommandDone>();
+    return std::any_of(all.begin(), all.end(), [&](const auto& done) { return done.id == *text; });
+  };
+  QVERIFY(core.node().set_contributing(false).ok());
+  QVERIFY(until([&] { return core.node().snapshot()->state == node::RunState::Paused; }));
+  QVERIFY(!text_is_done());
+  const auto view = core.node().snapshot();
+  const auto saved = static_cast<std::uint64_t>(std::stoull(view->checkpoint.newest));
+  QCOMPARE(saved, view->training.step);  // the name begins with the step
+  const auto written = core.all<node::CheckpointWritten>();
+  QVERIFY(!written.empty() && written.back().name == view->checkpoint.newest);
+  QVERIFY(!core.done(core.node().save_checkpoint()).error);
+  QVERIFY(!text_is_done());
+  hurry.set_value();
+  QVERIFY(core.node().cancel(*text).ok());
+  QCOMPARE(core.done(text).error->code, ErrorCode::Cancelled);
 }
 
 void TestCommands::text_is_cancelled() {

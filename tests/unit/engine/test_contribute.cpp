@@ -11,6 +11,7 @@
 #include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 #include "tests/unit/engine/counting_session.h"
+#include "tests/unit/engine/event_recorder.h"
 #include "tests/unit/engine/jumping_clock.h"
 #include "tests/unit/engine/no_sync_file_env.h"
 
@@ -73,6 +74,7 @@ class TestContribute : public QObject {
   void a_session_reports_and_goes();
   void listed_programs_are_looked_for();
   void snooze_and_run_anyway_survive_a_restart();
+  void a_sensor_does_not_interrupt_a_text_during_a_pause();
   void limits_change_with_idleness();
   void safe_mode_trains_nothing_and_answers();
   void a_hanging_sensor_holds_nothing_up();
@@ -132,6 +134,7 @@ void TestContribute::init() {
   script_.steps = 0;
   script_.threads = 99;
   script_.sessions = script_.saved = 0;
+  script_.fail_prepare = script_.hold_prepare = false;
 }
 
 void TestContribute::battery_pauses_with_a_checkpoint_and_mains_goes_on() {
@@ -279,6 +282,31 @@ void TestContribute::snooze_and_run_anyway_survive_a_restart() {
   sensors_->set({});
   node = start();
   WAIT_STATE(node, Training);
+}
+
+// The text loads a model, which takes longer than a change of a sensor's value.
+void TestContribute::a_sensor_does_not_interrupt_a_text_during_a_pause() {
+  script_.fail_prepare = script_.hold_prepare = true;
+  sensors_->set(power(true, 80));
+  const auto node = start();
+  testing::EventRecorder events(*node);
+  WAIT_STATE(node, Paused);
+  script_.sessions = 0;
+  node::GenerateRequest request;
+  request.prompt = "x";
+  request.max_tokens = 5;
+  const auto text = node->generate(request, {});
+  QVERIFY(text.ok());
+  WAIT(script_.sessions == 1);
+  for (std::uint32_t percent = 79; percent > 75; --percent) {
+    sensors_->set(power(true, percent));
+    WAIT(sensor(*node, "battery").value.find(std::to_string(percent)) != std::string::npos);
+  }
+  script_.hold_prepare = false;  // now it fails
+  const auto done = events.done(text);
+  QVERIFY(done.has_value() && done->error);
+  QCOMPARE(done->error->code, ErrorCode::NotFound);
+  QCOMPARE(script_.sessions, 1);
 }
 
 void TestContribute::limits_change_with_idleness() {
