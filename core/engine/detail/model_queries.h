@@ -1,8 +1,7 @@
 // Queries about the model and its data: the layer map, the experts' load, the training text, and the tokens
 // of a text.
 //
-// Threads: the queries from any thread; set_data() and set_step() on the core executor. Replies run on the
-// core executor.
+// Threads: the queries from any thread; what sets a value, and the replies, on the core executor.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +30,8 @@ class ModelQueries {
 
   // Sets the data of the model that is ready.
   void set_data(node::DataView data, std::shared_ptr<const data::Tokenizer> tokenizer);
+  // Another state of the model was restored.
+  void set_tokens_seen(std::uint64_t tokens) { tokens_seen_ = tokens; }
   // After a training step: sets the tokens seen so far and the shard that the step read.
   void set_step(std::uint64_t tokens_seen, std::vector<node::ExpertLoad> experts,
                 std::optional<data::ShardId> shard);

@@ -239,6 +239,12 @@ bool TrainingController::restored(const checkpoint::Entry& entry, node::CommandI
   draft_.training.step = entry.manifest.step;
   draft_.training.last_step.reset();
   draft_.training.smoothed_loss.reset();
+  draft_.training.last_evaluation.reset();
+  const std::optional<double>& held_out = entry.manifest.losses.held_out;
+  if (held_out)
+    draft_.training.last_evaluation = node::EvaluationView{entry.manifest.step, *held_out, std::nullopt};
+  draft_.training.best_evaluation_loss = held_out;
+  model_.set_tokens_seen(entry.manifest.tokens_seen);
   draft_.checkpoint = {entry.name, entry.manifest.saved_at};
   if (!run_) return false;
   again_from_preparation();

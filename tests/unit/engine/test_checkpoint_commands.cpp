@@ -198,6 +198,11 @@ void TestCheckpointCommands::restore_and_undo() {
   QCOMPARE(view->undo.checkpoint, list[0].name);
   QCOMPARE(view->undo.step, std::uint64_t{12});
   QCOMPARE(view->training.step, std::uint64_t{5});
+  // Losses and tokens are the restored state's, whose step 5 is before the first evaluation.
+  QVERIFY(!view->training.last_evaluation && !view->training.best_evaluation_loss);
+  const auto data = core.ask<node::DataView>(
+      [](node::Node& n, node::Reply<node::DataView> reply) { return n.query_data(std::move(reply)); });
+  QCOMPARE(data->tokens_seen, std::uint64_t{5 * 128});
   // Training goes on from there; what an undo needs outlives the retention rules.
   QVERIFY(core.train(30));
   view = core.node().snapshot();
@@ -245,6 +250,7 @@ void TestCheckpointCommands::restore_of_a_paused_model() {
   QVERIFY(until([&] { return core.node().snapshot()->state == node::RunState::Paused; }));
   QCOMPARE(core.node().snapshot()->undo.step, left_at);  // every step was kept
   QCOMPARE(core.node().snapshot()->training.step, list[1].step);
+  QVERIFY(core.node().snapshot()->training.best_evaluation_loss == list[1].held_out_loss);
   QVERIFY(!core.done(core.node().set_contributing(true)).error);
   QVERIFY(until([&] { return core.all<node::Prepared>().back().step == list[1].step; }));
   QVERIFY(until([&] { return core.node().snapshot()->training.step > list[1].step; }));
