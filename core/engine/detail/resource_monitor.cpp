@@ -81,7 +81,8 @@ void ResourceMonitor::on_directory(std::uint64_t bytes) {
   if (context_.jobs.ended()) return;
   view_.directory_bytes = bytes;
   context_.publisher.publish();
-  directory_timer_ = context_.core.post_after(directory_period, [this] { measure_directory(); });
+  // The next look measures, and the one after it if the reading thread has no room.
+  directory_timer_ = context_.core.post_after(directory_period, [this] { directory_timer_.reset(); });
 }
 
 }  // namespace neuroshard::engine::detail
