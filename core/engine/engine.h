@@ -3,12 +3,12 @@
 //   core executor    owns the state of all parts and decides: commands, jobs, events, the published snapshot
 //   compute thread   holds the model: prepares it, trains a step, saves, generates text; one job at a time
 //   files thread     long work on checkpoints that needs no model
-//   reading thread   queries whose answer is on the disk
-//   sensor thread    reads the machine's sensors and writes contribute.json, which may both take long
+//   reading thread   queries whose answer is on the disk; writes contribute.json
+//   sensor thread    reads the machine's sensors, which may hang
 //
 // The core executor always runs between two steps, so limits, a pause and a stop take effect within one step;
 // a stop also cancels the current step. Shutdown: the engine refuses new work, cancels the step, writes the
-// final checkpoint, and then joins the threads, the core executor last.
+// final checkpoint, and then joins the threads, the core executor last. It leaves a sensor thread that hangs.
 #pragma once
 
 #include <functional>
@@ -51,7 +51,7 @@ struct EngineOptions {
   // settings, for training that a person starts by hand.
   bool remember_contributing = false;
   // The sensors of the contribute rules; null = every sensor of the machine is unknown. The rules hold with
-  // remember_contributing only.
+  // remember_contributing only. A reading that hangs keeps the sensors after the engine's end.
   std::shared_ptr<contribute::MachineSensors> sensors;
   Duration sensor_period = std::chrono::seconds(5);  // between two readings
   LocalTimeFunction local_time = platform::local_time;

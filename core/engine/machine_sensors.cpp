@@ -22,8 +22,9 @@ class PlatformSensors final : public contribute::MachineSensors {
       readings.celsius = temperature->celsius;
       readings.thermometer = std::move(temperature->sensor);
     }
-    if (!programs.empty()) readings.running = platform::running_programs(programs, root_);
     if (const auto free = files_.free_bytes(directory_); free.ok()) readings.free_bytes = *free;
+    // Last: another process that waits for a dead disk can hold this up until `files_` is gone.
+    if (!programs.empty()) readings.running = platform::running_programs(programs, root_);
     return readings;
   }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 
 #include "core/engine/training_data.h"
@@ -10,9 +12,14 @@
 namespace neuroshard::engine::detail {
 namespace {
 
-constexpr std::size_t queue = 16;  // one reading, and writes of which only the last one counts
+constexpr std::size_t queue = 2;  // one reading at a time
+// For a reading when the engine ends. It usually takes milliseconds; a dead network drive can hold it up for
+// ever.
+constexpr Duration sensor_patience = std::chrono::seconds(1);
 // Makes sure that the wall clock has reached the end of the snooze; if it has not, look() ends the snooze.
 constexpr Duration snooze_margin = std::chrono::milliseconds(20);
+// The wall clock has been set back if it says that more time is left than there is, by this much.
+constexpr Duration clock_tolerance = std::chrono::seconds(1);
 
 std::string state_path(const std::string& directory) {
   return directory + "/contribute.json";
@@ -40,10 +47,31 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
 
 }  // namespace
 
-ContributeController::ContributeController(const EngineContext& context, SettingsCommands& settings)
+// Between the controller and a reading of the sensors, which outlives the controller if a sensor hangs.
+struct ContributeController::SensorGate {
+  // False: one is under way.
+  bool begin() {
+    const std::lock_guard lock(mutex);
+    return !std::exchange(reading, true);
+  }
+  void end() {
+    const std::lock_guard lock(mutex);
+    reading = false;
+  }
+
+  std::mutex mutex;
+  std::condition_variable over;
+  bool reading = false;
+  bool closed = false;  // the controller may be gone
+};
+
+ContributeController::ContributeController(const EngineContext& context, DiskReader& reader,
+                                           SettingsCommands& settings)
     : context_(context),
       draft_(context.publisher.draft()),
+      reader_(reader),
       settings_(settings),
+      gate_(std::make_shared<SensorGate>()),
       thread_(make_thread_executor("ns-sensors", queue)) {
   settings_.set_listener([this](const contribute::Rules& rules, bool applied) {
     rules_ = rules;
@@ -71,6 +99,9 @@ void ContributeController::open() {
     }
     draft_.snoozed_until = kept_.snoozed_until;
     draft_.overridden_until = kept_.overridden_until;
+    const contribute::Moment now = moment();
+    if (kept_.snoozed_until) snooze_ends_ = now.monotonic + (*kept_.snoozed_until - now.wall);
+    if (kept_.overridden_until) override_ends_ = now.monotonic + (*kept_.overridden_until - now.wall);
   }
   static_cast<void>(judge());
 }
@@ -99,7 +130,9 @@ Expected<node::CommandId> ContributeController::snooze(std::chrono::seconds dura
                                                               node::max_snooze.count(), duration.count()));
   }
   return context_.commands.accept([this, duration](node::CommandId id) {
-    draft_.snoozed_until = context_.services.clock.wall_now() + duration;
+    const contribute::Moment now = moment();
+    draft_.snoozed_until = now.wall + duration;
+    snooze_ends_ = now.monotonic + duration;
     snooze_timer_ = context_.core.post_after(duration + snooze_margin, [this] { end_snooze_if_due(); });
     apply();
     context_.commands.done(id);
@@ -114,8 +147,10 @@ Expected<node::CommandId> ContributeController::override_rules(std::chrono::seco
   return context_.commands.accept([this, duration](node::CommandId id) {
     draft_.overridden_until.reset();
     if (duration.count() > 0) {
-      draft_.overridden_until = contribute::override_end(rules_, context_.services.clock.wall_now(), duration,
-                                                         context_.options.local_time);
+      const contribute::Moment now = moment();
+      draft_.overridden_until =
+          contribute::override_end(rules_, now.wall, duration, context_.options.local_time);
+      override_ends_ = now.monotonic + (*draft_.overridden_until - now.wall);
     }
     apply();
     context_.commands.done(id);
@@ -134,8 +169,31 @@ Expected<void> ContributeController::report_session(const node::SessionSensors& 
 }
 
 void ContributeController::look() {
+  follow_clock();
   look_at_rules();
   end_snooze_if_due();  // the wall clock may have jumped, or the machine slept
+}
+
+contribute::Moment ContributeController::moment() const {
+  return {context_.services.clock.wall_now(), context_.services.clock.monotonic_now()};
+}
+
+// A clock that was set back would make a snooze and "run anyway" longer than they were asked for.
+void ContributeController::follow_clock() {
+  const contribute::Moment now = moment();
+  const auto left = [&now](MonotonicTime end) {
+    return std::max(std::chrono::milliseconds(0),
+                    std::chrono::duration_cast<std::chrono::milliseconds>(end - now.monotonic));
+  };
+  const auto too_late = [&](const std::optional<WallTime>& until, MonotonicTime end) {
+    return until && *until - now.wall > left(end) + clock_tolerance;
+  };
+  if (too_late(draft_.snoozed_until, snooze_ends_)) draft_.snoozed_until = now.wall + left(snooze_ends_);
+  if (too_late(draft_.overridden_until, override_ends_)) {
+    // The schedule may change earlier by the new time.
+    const auto rest = std::chrono::duration_cast<std::chrono::seconds>(left(override_ends_));
+    draft_.overridden_until = contribute::override_end(rules_, now.wall, rest, context_.options.local_time);
+  }
 }
 
 void ContributeController::look_at_rules() {
@@ -151,23 +209,34 @@ void ContributeController::look_at_rules() {
 // One reading at a time: a sensor that hangs keeps only its own thread, and its values become unknown.
 void ContributeController::read_sensors_if_due() {
   const MonotonicTime now = context_.services.clock.monotonic_now();
-  if (!context_.options.sensors || !context_.options.remember_contributing || reading_ ||
-      (sensors_asked_ && now - *sensors_asked_ < context_.options.sensor_period)) {
+  if (!context_.options.sensors || !context_.options.remember_contributing ||
+      (sensors_asked_ && now - *sensors_asked_ < context_.options.sensor_period) || !gate_->begin()) {
     return;
   }
   sensors_asked_ = now;
-  reading_ = true;
-  if (!thread_->post([this, programs = rules_.programs] { read_sensors(programs); })) reading_ = false;
+  const auto task = [this, gate = gate_, sensors = context_.options.sensors, programs = rules_.programs] {
+    const contribute::MachineReadings values = sensors->read(programs);
+    const std::lock_guard lock(gate->mutex);
+    gate->reading = false;
+    gate->over.notify_all();
+    if (gate->closed) return;
+    // A full core queue drops the reading: the next one is a few seconds away.
+    static_cast<void>(context_.core.post([this, values] { on_sensors(values); }));
+  };
+  if (!thread_->post(task)) gate_->end();
 }
 
-void ContributeController::read_sensors(const std::vector<std::string>& programs) {
-  auto values = context_.options.sensors->read(programs);
-  // A full core queue drops the reading: the next one is a few seconds away.
-  if (!context_.core.post([this, values = std::move(values)] { on_sensors(values); })) reading_ = false;
+void ContributeController::stop() {
+  std::unique_lock lock(gate_->mutex);
+  gate_->closed = true;
+  const bool over = gate_->over.wait_for(lock, sensor_patience, [this] { return !gate_->reading; });
+  lock.unlock();
+  // To join it could take for ever. What it uses is its own, and the end of the process ends it.
+  if (!over) static_cast<void>(thread_.release());
+  thread_.reset();
 }
 
 void ContributeController::on_sensors(const contribute::MachineReadings& values) {
-  reading_ = false;
   readings_.machine = {values, context_.services.clock.monotonic_now()};
   look_at_rules();
 }
@@ -175,7 +244,7 @@ void ContributeController::on_sensors(const contribute::MachineReadings& values)
 bool ContributeController::judge() {
   const contribute::Wishes wishes{draft_.contributing || last_round_, draft_.snoozed_until,
                                   draft_.overridden_until, context_.options.safe_mode};
-  const contribute::Moment now{context_.services.clock.wall_now(), context_.services.clock.monotonic_now()};
+  const contribute::Moment now = moment();
   contribute::Verdict verdict =
       contribute::evaluate(context_.options.remember_contributing ? rules_ : no_rules(), wishes, readings_,
                            now, context_.options.local_time, rule_states_);
@@ -195,12 +264,12 @@ void ContributeController::keep_state() {
   if (!context_.options.remember_contributing || state == kept_) return;
   kept_ = state;
   // On a full disk the decision holds only until the core ends.
-  const bool posted = thread_->post([this, text = format_contribute_state(state)] {
+  const auto asked = reader_.read([this, text = format_contribute_state(state)] {
     const auto written = storage::write_file_atomic(context_.services.files,
                                                     state_path(context_.directory.path()), as_bytes(text));
     if (!written.ok()) context_.services.logger.warning("contribute", written.error().describe());
   });
-  if (!posted) context_.services.logger.warning("contribute", "the end of a snooze was not saved");
+  if (!asked.ok()) context_.services.logger.warning("contribute", "the end of a snooze was not saved");
 }
 
 void ContributeController::remember(node::CommandId command) {

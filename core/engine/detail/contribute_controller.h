@@ -2,11 +2,10 @@
 // sensors' values, and "run anyway". Reasons to pause are independent; training runs while there is none.
 //
 // Threads: set_contributing(), snooze(), override_rules() and report_session() from any thread; the rest on
-// the core executor. The sensor thread reads the sensors and writes contribute.json. The thread that destroys
-// the engine calls stop().
+// the core executor. The sensor thread reads the sensors, and the reading thread writes contribute.json. The
+// thread that destroys the engine calls stop().
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -18,6 +17,7 @@
 #include "core/contribute/rules.h"
 #include "core/engine/contribute_state.h"
 #include "core/engine/detail/command_queue.h"
+#include "core/engine/detail/disk_reader.h"
 #include "core/engine/detail/engine_context.h"
 #include "core/engine/detail/settings_commands.h"
 
@@ -33,7 +33,7 @@ class ContributeListener {
 
 class ContributeController {
  public:
-  ContributeController(const EngineContext& context, SettingsCommands& settings);
+  ContributeController(const EngineContext& context, DiskReader& reader, SettingsCommands& settings);
 
   // Reads the settings and contribute.json. Once, before the core executor runs anything.
   void open();
@@ -68,18 +68,22 @@ class ContributeController {
 
   // Drops the timer of the snooze: the engine ends.
   void end() { snooze_timer_.reset(); }
-  // Joins the sensor thread.
-  void stop() { thread_.reset(); }
+  // Joins the sensor thread; leaves it alone if a sensor hangs.
+  void stop();
 
  private:
+  struct SensorGate;
+
+  contribute::Moment moment() const;
+  void follow_clock();
   void look_at_rules();
   void read_sensors_if_due();
-  void read_sensors(const std::vector<std::string>& programs);  // sensor thread
   void on_sensors(const contribute::MachineReadings& values);
   void keep_state();
 
   const EngineContext& context_;
   node::Snapshot& draft_;
+  DiskReader& reader_;
   SettingsCommands& settings_;
   ContributeListener* listener_ = nullptr;
 
@@ -89,9 +93,11 @@ class ContributeController {
   contribute::RuleStates rule_states_;
   contribute::Limits limits_;
   ContributeState kept_;  // as on the disk
+  // The ends of the snooze and of "run anyway" by a clock that nobody sets.
+  MonotonicTime snooze_ends_{}, override_ends_{};
   std::optional<std::uint64_t> last_round_;
   std::optional<MonotonicTime> sensors_asked_;
-  std::atomic<bool> reading_{false};  // the sensors
+  const std::shared_ptr<SensorGate> gate_;
   std::unique_ptr<TimerHandle> snooze_timer_;
   std::unique_ptr<Executor> thread_;
 };

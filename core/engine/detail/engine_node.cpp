@@ -93,7 +93,7 @@ EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineS
       files_(context_),
       host_(context_),
       settings_(context_),
-      contribute_(context_, settings_),
+      contribute_(context_, reader_, settings_),
       model_(context_, reader_),
       history_(*context_.history, reader_),
       resources_(context_, reader_),

@@ -1,5 +1,7 @@
 // The contribute rules in the engine: sensors that a test sets, a clock that it moves, a session that only
 // counts.
+#include <QDeadlineTimer>
+#include <QElapsedTimer>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <atomic>
@@ -27,7 +29,8 @@ struct FakeSensors final : contribute::MachineSensors {
   MachineReadings read(const std::vector<std::string>& programs) override {
     if (hang) {
       hanging = true;
-      while (hang) QThread::yieldCurrentThread();
+      const QDeadlineTimer deadline(long_time);
+      while (hang && !deadline.hasExpired()) QThread::yieldCurrentThread();
     }
     std::lock_guard lock(mutex);
     asked = programs;
@@ -74,10 +77,12 @@ class TestContribute : public QObject {
   void a_session_reports_and_goes();
   void listed_programs_are_looked_for();
   void snooze_and_run_anyway_survive_a_restart();
+  void a_clock_set_back_makes_neither_longer();
   void a_sensor_does_not_interrupt_a_text_during_a_pause();
   void limits_change_with_idleness();
   void safe_mode_trains_nothing_and_answers();
   void a_hanging_sensor_holds_nothing_up();
+  void a_hanging_sensor_does_not_hold_up_the_end();
   void training_by_hand_ignores_the_rules();
   void alerts_of_the_caller_are_raised();
   void state_file_data();
@@ -284,6 +289,26 @@ void TestContribute::snooze_and_run_anyway_survive_a_restart() {
   WAIT_STATE(node, Training);
 }
 
+void TestContribute::a_clock_set_back_makes_neither_longer() {
+  constexpr auto asked = std::chrono::hours(1);
+  sensors_->set(power(true, 30));
+  const auto node = start();
+  const auto left = [&](const std::optional<WallTime>& until) {
+    return until ? *until - clock_.wall_now() : std::chrono::milliseconds(0);
+  };
+  WAIT_STATE(node, Paused);
+  QVERIFY(node->snooze(asked).ok());
+  QVERIFY(node->override_rules(asked).ok());
+  WAIT(keys(*node) == "snooze");
+  clock_.set_back(std::chrono::hours(5));
+  WAIT(left(node->snapshot()->snoozed_until) <= asked);
+  WAIT(left(node->snapshot()->overridden_until) <= asked);
+  QVERIFY(node->snapshot()->snoozed_until && node->snapshot()->overridden_until);
+  clock_.jump(asked);
+  WAIT(!node->snapshot()->snoozed_until && !node->snapshot()->overridden_until);
+  WAIT(keys(*node) == "battery");
+}
+
 // The text loads a model, which takes longer than a change of a sensor's value.
 void TestContribute::a_sensor_does_not_interrupt_a_text_during_a_pause() {
   script_.fail_prepare = script_.hold_prepare = true;
@@ -354,6 +379,21 @@ void TestContribute::a_hanging_sensor_holds_nothing_up() {
   WAIT_STATE(node, Paused);
   sensors_->hang = false;
   WAIT(keys(*node) == "user battery");
+}
+
+void TestContribute::a_hanging_sensor_does_not_hold_up_the_end() {
+  sensors_->hang = true;
+  auto node = start();
+  WAIT(sensors_->hanging);
+  QVERIFY(node->snooze(std::chrono::hours(3)).ok());
+  WAIT(keys(*node) == "snooze");
+  QElapsedTimer ending;
+  ending.start();
+  node.reset();
+  QVERIFY(ending.elapsed() < long_time / 2);
+  sensors_->hang = false;
+  node = start();
+  QCOMPARE(keys(*node), QString("snooze"));  // it was saved
 }
 
 void TestContribute::training_by_hand_ignores_the_rules() {
