@@ -122,11 +122,18 @@ void StatusGossip::set_own(const OwnStatus& status) {
 
 void StatusGossip::renew_own() {
   reported_ = services_.clock.monotonic_now();
-  // A clock that was set back must not make this node's new reports older than its former ones.
-  WallTime made = services_.clock.wall_now();
-  if (report_ && made <= report_->made) made = report_->made + std::chrono::milliseconds(1);
+  const WallTime now = services_.clock.wall_now();
+  WallTime made = now;
+  if (report_ && made <= report_->made) {
+    // The clock was set back. Others may have the report before and take only a later one. They have none
+    // with a date that is too far ahead.
+    if (report_->made < now + clock_skew)
+      made = report_->made + std::chrono::milliseconds(1);
+    else
+      table_.drop(self_);
+  }
   report_ = sign_report(*own_, made, delegation_, services_.key, network_);
-  table_.take(*report_, services_.clock.wall_now());
+  table_.take(*report_, now);
 }
 
 void StatusGossip::tick() {

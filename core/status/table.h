@@ -37,6 +37,7 @@ class StatusTable {
 
   Taken take(const StatusReport& report, WallTime now);
   void drop_old(WallTime now);
+  void drop(const net::NodeId& id) { reports_.erase(id); }
   // The members of the rounds, by the newest certificate; empty: not known.
   void set_members(std::set<net::NodeId> members) { members_ = std::move(members); }
   const std::set<net::NodeId>& members() const { return members_; }

@@ -24,14 +24,29 @@ const Hash256 network_id = filled(7);
 
 using neuroshard::test::key_numbered;
 
+// The world's time, as a clock shows it that somebody sets.
+class SetClock final : public Clock {
+ public:
+  explicit SetClock(const Clock& right) : right_(right) {}
+  MonotonicTime monotonic_now() const override { return right_.monotonic_now(); }
+  WallTime wall_now() const override { return right_.wall_now() + ahead; }
+
+  std::chrono::milliseconds ahead{0};
+
+ private:
+  const Clock& right_;
+};
+
 struct Host {
   crypto::KeyPair keys;
   sim::HostExecutor executor;
+  SetClock clock;
   sim::Host number = 0;
   net::Contact contact;
   std::unique_ptr<StatusGossip> gossip;
 
-  Host(std::uint16_t seed, sim::World& world) : keys(key_numbered(seed)), executor(world) {}
+  Host(std::uint16_t seed, sim::World& world)
+      : keys(key_numbered(seed)), executor(world), clock(world.clock()) {}
 };
 
 OwnStatus status_of(double loss, std::uint64_t round = 1) {
@@ -56,7 +71,7 @@ class Nodes {
       const bool hidden = first_is_hidden && i == 0;
       host->number = network_.add(host->contact.id, host->contact.endpoint, sim::Nat::None,
                                   [](const net::Caller&, net::Method, ByteSpan, const net::Respond&) {});
-      GossipServices services{host->keys, network_.caller(host->number), host->executor, world.clock(),
+      GossipServices services{host->keys, network_.caller(host->number), host->executor, host->clock,
                               [this, i, count, known](std::size_t most) {
                                 std::vector<net::Contact> some;
                                 for (std::size_t n = 0; n < most; ++n) {
@@ -117,6 +132,7 @@ class TestStatusGossip : public QObject {
   void who_can_not_be_dialled_is_heard();
   void who_goes_is_forgotten();
   void a_new_round_is_told_at_once_but_not_too_often();
+  void a_clock_that_is_set_right_is_believed();
   void an_unreadable_request_is_refused();
   void a_report_that_is_not_the_callers_or_does_not_hold_is_not_passed_on();
 };
@@ -172,6 +188,25 @@ void TestStatusGossip::a_new_round_is_told_at_once_but_not_too_often() {
   QVERIFY(made.size() <= 5);
   nodes.world.run_for(20 * second);
   QCOMPARE(round_at_other(), std::uint64_t{102});
+}
+
+// Two hours ahead at first: nobody takes its reports, and its own table has one from the future.
+void TestStatusGossip::a_clock_that_is_set_right_is_believed() {
+  Nodes nodes(3, 0, 3);
+  Host& host = *nodes.hosts[0];
+  const auto made_at = [&](std::size_t i) {
+    const StatusReport* report = nodes.hosts[i]->gossip->table().find(host.contact.id);
+    return report == nullptr ? WallTime() : report->made;
+  };
+  host.clock.ahead = std::chrono::hours(2);
+  nodes.world.run_for(60 * second);
+  const WallTime set_right = nodes.world.clock().wall_now();
+  QVERIFY(made_at(0) > set_right + std::chrono::hours(1));
+  QVERIFY(made_at(1) < set_right);
+  host.clock.ahead = std::chrono::milliseconds(0);
+  nodes.world.run_for(60 * second);
+  for (std::size_t i = 0; i < 3; ++i)
+    QVERIFY(made_at(i) > set_right && made_at(i) <= nodes.world.clock().wall_now());
 }
 
 void TestStatusGossip::an_unreadable_request_is_refused() {
