@@ -36,10 +36,13 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
 
-Json points(const node::Series& series) {
+// At the last step of each bucket. The newest bucket may reach beyond the steps that are done.
+Json points(const node::Series& series, std::uint64_t newest) {
   Json list = Json::array();
-  for (const node::SeriesBucket& bucket : series.buckets)
-    list.push_back({{"step", bucket.first_step + bucket.width - 1}, {"loss", bucket.mean}});
+  for (const node::SeriesBucket& bucket : series.buckets) {
+    const std::uint64_t last = std::min(bucket.first_step + bucket.width - 1, newest);
+    list.push_back({{"step", std::max(bucket.first_step, last)}, {"loss", bucket.mean}});
+  }
   return list;
 }
 
@@ -211,12 +214,13 @@ std::string training_page(const node::Snapshot& view) {
                {"diloco", diloco(rounds)}});
 }
 
-std::string history_page(const node::Series& loss, const node::Series& held_out) {
+std::string history_page(const node::Snapshot& view, const node::Series& loss, const node::Series& held_out) {
+  const std::uint64_t newest = steps_of(view);
   Json improvement;
   if (loss.buckets.size() > 1 && loss.buckets.front().mean > 0)
     improvement = 100 * (1 - loss.buckets.back().mean / loss.buckets.front().mean);
-  return dump({{"loss_checkpoints", points(loss)},
-               {"held_out_checkpoints", points(held_out)},
+  return dump({{"loss_checkpoints", points(loss, newest)},
+               {"held_out_checkpoints", points(held_out, newest)},
                {"improvement_percent", improvement}});
 }
 

@@ -20,7 +20,7 @@ std::string models_page(const node::Snapshot& view);
 std::string health_page(const node::Snapshot& view);
 std::string stats_page(const node::Snapshot& view);
 std::string training_page(const node::Snapshot& view);
-std::string history_page(const node::Series& loss, const node::Series& held_out);
+std::string history_page(const node::Snapshot& view, const node::Series& loss, const node::Series& held_out);
 std::string network_page(const node::NetworkView& network);
 std::string layers_page(const std::vector<node::SlotEntry>& slots);
 std::string experts_page(const std::vector<node::ExpertLoad>& experts);

@@ -248,7 +248,9 @@ void Connection::query_history() {
               [&self](node::Reply<node::Series> reply) {
                 return self->state_.node->query_series({"val_loss", 0, 0, history_points}, std::move(reply));
               },
-              [loss = *loss](const node::Series& held_out) { return history_page(loss, held_out); });
+              [node = self->state_.node, loss = *loss](const node::Series& held_out) {
+                return history_page(*node->snapshot(), loss, held_out);
+              });
         });
       });
   if (!asked.ok()) fail(api_error(asked.error()));

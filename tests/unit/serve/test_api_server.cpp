@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/serve/api_server.h"
+#include "core/serve/status_pages.h"
 #include "core/serve/text_queue.h"
 #include "tests/support/fake_node.h"
 #include "tests/support/test_main.h"
@@ -82,6 +83,7 @@ class TestApiServer : public QObject {
   void a_new_key_holds_at_once();
   void a_client_that_leaves_ends_its_text();
   void embeddings_come_in_order();
+  void a_history_ends_at_the_newest_step();
 
  private:
   void listen(Duration request_limit);
@@ -384,6 +386,19 @@ void TestApiServer::embeddings_come_in_order() {
         R"({"object":"embedding","index":1,"embedding":[-0.5,1]}],"model":"neuroshard-test","system_)",
         R"("usage":{"prompt_tokens":6,"total_tokens":6}})"})
     QVERIFY2(answer.find(part) != std::string::npos, answer.c_str());
+}
+
+void TestApiServer::a_history_ends_at_the_newest_step() {
+  node::Snapshot view;
+  view.training.step = 37;
+  const node::Series loss{"loss", {{0, 16, 15, 2, 4, 3}, {16, 16, 16, 1, 3, 2}, {32, 16, 6, 1, 1, 1}}};
+  // A step may be in the history before the snapshot has it.
+  const node::Series held_out{"val_loss", {{30, 1, 1, 2, 2, 2}, {38, 1, 1, 1, 1, 1}}};
+  const std::string page = history_page(view, loss, held_out);
+  for (const char* part :
+       {R"("loss_checkpoints":[{"step":15,"loss":3.0},{"step":31,"loss":2.0},)",
+        R"({"step":37,"loss":1.0}],)", R"([{"step":30,"loss":2.0},{"step":38,"loss":1.0}])"})
+    QVERIFY2(page.find(part) != std::string::npos, page.c_str());
 }
 
 NS_TEST(TestApiServer)
