@@ -11,6 +11,7 @@
 // final checkpoint, and then joins the threads, the core executor last. It leaves a sensor thread that hangs.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -88,6 +89,8 @@ struct EngineOptions {
   // Conditions of the rounds that need a person. The engine raises them as alerts, and clears alerts that are
   // no longer reported. Keys begin with "rounds_".
   std::function<std::vector<node::Alert>()> rounds_alerts;
+  // The first wait of a training whose text can't be fetched; it doubles with each try, up to a minute.
+  Duration text_retry = std::chrono::seconds(5);
   // The period at which the engine checks rules, resident memory and free space.
   Duration resource_period = std::chrono::seconds(2);
 };

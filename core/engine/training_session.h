@@ -179,13 +179,13 @@ class TrainingSession {
   // memory limits, plans memory, makes the model, and continues from the current checkpoint if there is one.
   // Errors: NotFound (no text, or in Generate no checkpoint; names what to provide), Exhausted (memory: names
   // the missing MiB; disk), Corrupt and InvalidArgument (a checkpoint of another network, shape or
-  // tokenizer), Cancelled, Io.
+  // tokenizer), Cancelled, Io; Unavailable or Timeout, see text_is_away().
   virtual Expected<SessionInfo> prepare(const PrepareOptions& options) = 0;
 
   // One inner step. Errors: Cancelled (within one micro-batch; the unfinished step is discarded), Corrupt
-  // (numbers are not finite), Exhausted (memory, even with one sequence at a time). After an error the model
-  // is as before the step. A checkpoint that can't be written (disk full, read-only) raises an alert, and the
-  // session tries the next one as usual.
+  // (numbers are not finite), Exhausted (memory, even with one sequence at a time), Unavailable or Timeout (see
+  // text_is_away()). After an error the model is as before the step. A checkpoint that can't be written (disk
+  // full, read-only) raises an alert, and the session tries the next one as usual.
   virtual Expected<StepReport> step(const CancelToken& cancel) = 0;
 
   // CPU threads from the next step on, at most those that the process may use; 0 = from the settings.
@@ -200,6 +200,10 @@ class TrainingSession {
   // Clean stop: saves if the state has changed since the last checkpoint, waits for the writer, writes the
   // history. Queries still work afterwards; step() does not.
   virtual Expected<void> finish() = 0;
+
+  // True when the last prepare() or step() failed because the source of the text did not answer: the same step
+  // may work later, or prepare() of another session.
+  virtual bool text_is_away() const { return false; }
 
   // Steps done so far.
   virtual std::uint64_t steps_done() const = 0;

@@ -32,8 +32,12 @@ Expected<SessionHost::Ready> SessionHost::open(const PrepareOptions& options, st
     return result;
   }();
   if (!ready.ok()) {
+    const bool away = training_ && training_->text_is_away();
     close();
-    return ready;
+    if (!away) return ready;
+    Ready later;
+    later.away = ready.error();
+    return later;
   }
   ready->restored_at = saved_at(ready->info.restored_from);
   if (const data::Dataset* dataset = training_->dataset()) {
@@ -79,10 +83,15 @@ Expected<SessionHost::Turn> SessionHost::step(std::uint32_t threads, std::uint64
       if (pipeline) pipeline->rest();
       return Turn{};
     }
-    if (turn == RoundTrainer::Turn::OtherModel) return Turn{std::nullopt, rounds->wanted_model()};
+    if (turn == RoundTrainer::Turn::OtherModel)
+      return Turn{std::nullopt, rounds->wanted_model(), std::nullopt};
   }
   if (pipeline) pipeline->set_assisting(turn == RoundTrainer::Turn::Assist);
   auto stepped = training_->step(cancel);
+  if (!stepped.ok() && training_->text_is_away()) {
+    if (pipeline) pipeline->rest();
+    return Turn{std::nullopt, std::nullopt, std::move(stepped).error()};
+  }
   if (!stepped.ok() && pipeline && stepped.error().code == ErrorCode::Timeout) return Turn{};
   NS_ASSIGN_OR_RETURN(StepReport report, std::move(stepped));
   if (rounds) rounds->after_step(report.tokens);
@@ -95,7 +104,7 @@ Expected<SessionHost::Turn> SessionHost::step(std::uint32_t threads, std::uint64
     training_->stage().router_bias(bias.data());
     router_.add(report.router_load, bias);
   }
-  return Turn{Step{std::move(report), router_.view(), training_->shard_in_use()}, std::nullopt};
+  return Turn{Step{std::move(report), router_.view(), training_->shard_in_use()}, std::nullopt, std::nullopt};
 }
 
 Expected<std::string> SessionHost::save() {

@@ -30,6 +30,7 @@ class SessionHost {
 
   // The session's parts after open().
   struct Ready {
+    std::optional<Error> away;  // the source of the text did not answer: there is no model, and nothing below
     SessionInfo info;
     WallTime restored_at{};                          // when the checkpoint was saved; 0 = a new model
     std::optional<node::EvaluationView> evaluation;  // if requested
@@ -48,6 +49,7 @@ class SessionHost {
   struct Turn {
     std::optional<Step> step;                // none: the rounds rest
     std::optional<WantedModel> other_model;  // that has to be opened instead
+    std::optional<Error> away;  // the source of the text did not answer: the same step again later
   };
   // One training step on `threads` threads (0 = from the settings). The step that reaches `target` is evaluated,
   // whatever the interval of evaluations.

@@ -12,7 +12,8 @@ TrainingController::TrainingController(const EngineContext& context, SessionHost
       contribute_(contribute),
       model_(model),
       draft_(context.publisher.draft()),
-      progress_(context) {
+      progress_(context),
+      text_wait_(context, progress_) {
   contribute_.set_listener(*this);
 }
 
@@ -68,6 +69,7 @@ bool TrainingController::end_if_due() {
 // Saves the present state first.
 bool TrainingController::pause_if_due() {
   if (!run_ || contribute_.may_train()) return false;
+  text_wait_.end();
   if (run_->prepared && (!saves_.empty() || unsaved_)) {
     save_job();
     return true;
@@ -81,10 +83,12 @@ bool TrainingController::pause_if_due() {
 
 bool TrainingController::start_next() {
   if (!run_ || !contribute_.may_train()) return false;
-  if (!run_->prepared) {
-    prepare_job();
-  } else if (!saves_.empty()) {
+  if (prepared() && !saves_.empty()) {
     save_job();
+  } else if (text_wait_.runs()) {
+    return false;
+  } else if (!run_->prepared) {
+    prepare_job();
   } else {
     step_job();
   }
@@ -227,6 +231,7 @@ void TrainingController::restore_failed() {
 }
 
 void TrainingController::again_from_preparation() {
+  text_wait_.end();
   run_->prepared = false;
   run_->plan.text_path.clear();  // it was imported before
   run_->plan.steps = 0;

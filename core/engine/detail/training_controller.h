@@ -15,6 +15,7 @@
 #include "core/engine/detail/contribute_controller.h"
 #include "core/engine/detail/model_queries.h"
 #include "core/engine/detail/session_host.h"
+#include "core/engine/detail/text_wait.h"
 #include "core/engine/detail/training_progress.h"
 
 namespace neuroshard::engine::detail {
@@ -45,7 +46,7 @@ class TrainingController final : public ContributeListener {
   void end() { context_.commands.done_all(stops_); }
 
   // For jobs that alternate with the steps.
-  bool steps() const { return run_ && contribute_.may_train() && !stop_requested_; }
+  bool steps() const { return run_ && contribute_.may_train() && !stop_requested_ && !text_wait_.runs(); }
   bool prepared() const { return run_ && run_->prepared; }
   // Ends the training once the round that finish() completes is over, and returns true. Call it regularly.
   bool finish_if_round_is_over();
@@ -65,7 +66,7 @@ class TrainingController final : public ContributeListener {
   // One requested training, until its end.
   struct Run {
     node::TrainingPlan plan;
-    node::CommandId command = 0;  // done when training begins or is paused; 0 = done
+    node::CommandId command = 0;  // done when training begins, is paused or waits for its text; 0 = done
     bool prepared = false;
     std::uint64_t target_step = 0;  // 0 = no end
     WantedModel other;              // by the network, than the one before
@@ -105,6 +106,7 @@ class TrainingController final : public ContributeListener {
   ModelQueries& model_;
   node::Snapshot& draft_;
   TrainingProgress progress_;
+  TextWait text_wait_;
 
   std::optional<Run> run_;
   bool session_open_ = false;

@@ -31,6 +31,12 @@ void TrainingController::prepare_job() {
 }
 
 void TrainingController::on_prepared(Expected<SessionHost::Ready> ready) {
+  if (ready.ok() && ready->away) {
+    if (stop_requested_) return;  // its job is next
+    if (run_->command != 0) context_.commands.done(std::exchange(run_->command, 0));
+    return text_wait_.begin(*ready->away);
+  }
+  text_wait_.end();
   if (ready.ok()) {
     if (ready->data) model_.set_data(*ready->data, ready->tokenizer);
     if (ready->evaluation) draft_.training.last_evaluation = ready->evaluation;
@@ -95,6 +101,11 @@ void TrainingController::on_step(Expected<SessionHost::Turn> turn) {
     if (turn.error().code != ErrorCode::Cancelled) fail(turn.error());
     return;
   }
+  if (turn->away) {
+    if (!stop_requested_) text_wait_.begin(*turn->away);
+    return;
+  }
+  text_wait_.end();
   if (turn->other_model) return take_over(*turn->other_model);
   const std::optional<SessionHost::Step>& step = turn->step;
   if (!step) {  // the rounds have nothing to train at the moment
@@ -157,6 +168,7 @@ void TrainingController::on_ended(const End& end) {
   session_open_ = false;
   stop_requested_ = context_.commands.shutting_down();
   unsaved_ = false;
+  text_wait_.end();
   draft_.training.activity.clear();
   if (run_ && run_->command != 0)
     context_.commands.done(run_->command, make_error(ErrorCode::Cancelled, "stopped before training began"));

@@ -76,7 +76,9 @@ Expected<void> ModelSetup::choose_part() {
 }
 
 Expected<void> ModelSetup::prepare_text() {
-  NS_ASSIGN_OR_RETURN(TrainingText text, prepare_training_text(parts_.directory, parts_.services, options_));
+  auto prepared = prepare_training_text(parts_.directory, parts_.services, options_);
+  parts_.note_text(prepared);
+  NS_ASSIGN_OR_RETURN(TrainingText text, std::move(prepared));
   parts_.dataset = std::move(text.dataset);
   note_import(text.imported);
   const data::Dataset& dataset = *parts_.dataset;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/base/executor.h"
+#include "core/base/expected.h"
 #include "core/compute/module.h"
 #include "core/data/dataset.h"
 #include "core/data/held_out.h"
@@ -34,6 +35,12 @@ struct SessionParts {
   }  // once the model is made
   // The state that a checkpoint would record now.
   TrainerState state_to_save() const;
+  // Notes whether the source of the text did not answer.
+  template <class T>
+  void note_text(const Expected<T>& read) {
+    text_away = !read.ok() &&
+                (read.error().code == ErrorCode::Unavailable || read.error().code == ErrorCode::Timeout);
+  }
   // Writes to the log and the history. Warnings and errors go into the report as well.
   void tell(const SessionAlert& alert, StepReport* report);
 
@@ -46,6 +53,7 @@ struct SessionParts {
   train::Schedule schedule;
 
   std::shared_ptr<TrainingHistory> history;
+  bool text_away = false;  // by note_text()
   std::unique_ptr<data::Dataset> dataset;
   std::unique_ptr<Executor> fetcher;  // fetches the next shard while the current one trains
   std::unique_ptr<data::Loader> loader;

@@ -122,7 +122,8 @@ SessionImpl::TextMemory SessionImpl::text_memory() const {
 
 Expected<std::vector<pipeline::MicroBatchText>> SessionImpl::read_text(const CancelToken& cancel) {
   StepReport report;  // its alerts are in the log
-  NS_ASSIGN_OR_RETURN(const data::Batch batch, next_batch(++batches_read_, &report, cancel));
+  NS_ASSIGN_OR_RETURN(const data::Batch batch, next_batch(batches_read_ + 1, &report, cancel));
+  ++batches_read_;
   std::vector<pipeline::MicroBatchText> texts;
   for (std::uint32_t first = 0; first < batch.sequences; first += parts_.info.micro_batch) {
     pipeline::MicroBatchText text;
@@ -173,7 +174,9 @@ Expected<data::Batch> SessionImpl::next_batch(std::uint64_t step, StepReport* re
                                               const CancelToken& cancel) {
   const data::LoaderPosition before = parts_.loader->position();
   const MonotonicTime begin = parts_.services.clock.monotonic_now();
-  NS_ASSIGN_OR_RETURN(data::Batch batch, parts_.loader->next(step, cancel));
+  auto next = parts_.loader->next(step, cancel);
+  parts_.note_text(next);
+  NS_ASSIGN_OR_RETURN(data::Batch batch, std::move(next));
   report->seconds.data = to_seconds(parts_.services.clock.monotonic_now() - begin);
   if (before.started && batch.shard_id != before.shard_id) {
     parts_.tell({LogLevel::Info, "data",
@@ -214,6 +217,7 @@ Expected<train::InnerStep> SessionImpl::run_step(StepReport* report, const Cance
 
 Expected<StepReport> SessionImpl::step(const CancelToken& cancel) {
   NS_CHECK(training_);
+  parts_.text_away = false;
   StepReport report;
   report.alerts = std::exchange(waiting_alerts_, {});
   training_->limits.follow(&report);
@@ -345,7 +349,9 @@ Expected<Validation> SessionImpl::measure(bool complete, const CancelToken& canc
   data::HeldOut::Part part;
   const train::EvaluationSource source = [&]() -> Expected<train::EvaluationPart> {
     if (next >= held_out->windows()) return train::EvaluationPart{};
-    NS_ASSIGN_OR_RETURN(part, held_out->part(next, micro_batch, cancel));
+    auto read = held_out->part(next, micro_batch, cancel);
+    parts_.note_text(read);
+    NS_ASSIGN_OR_RETURN(part, std::move(read));
     next += micro_batch;
     const data::Batch& batch = part.batch;
     return train::EvaluationPart{

@@ -29,6 +29,7 @@ class SessionImpl final : public TrainingSession {
   Expected<Validation> evaluate(bool complete, const CancelToken& cancel) override;
   Expected<std::string> save() override;
   Expected<void> finish() override;
+  bool text_is_away() const override { return parts_.text_away; }
   std::uint64_t steps_done() const override { return parts_.state.step; }
   const SessionInfo& info() const override { return parts_.info; }
   compute::Stage& stage() override;

@@ -16,9 +16,11 @@ struct Script {
   std::atomic<int> sessions{0}, saved{0}, finished{0};
   std::atomic<std::uint64_t> fail_at{0};
   std::atomic<bool> fail_prepare{false}, fail_finish{false};
-  std::atomic<bool> hold{false};              // a step lasts until it is cancelled
-  std::atomic<bool> hold_prepare{false};      // so does prepare(), or until this is false
-  engine::RoundModel* round_model = nullptr;  // of a node that takes part in outer rounds
+  std::atomic<ErrorCode> prepare_error{ErrorCode::NotFound};
+  std::atomic<int> prepare_away{0}, step_away{0};  // so many calls find the source of the text away
+  std::atomic<bool> hold{false};                   // a step lasts until it is cancelled
+  std::atomic<bool> hold_prepare{false};           // so does prepare(), or until this is false
+  engine::RoundModel* round_model = nullptr;       // of a node that takes part in outer rounds
 };
 
 class CountingSession final : public engine::TrainingSession {
@@ -32,7 +34,8 @@ class CountingSession final : public engine::TrainingSession {
       while (script_.hold_prepare && !options.cancel.cancelled()) QThread::yieldCurrentThread();
       if (options.cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
     }
-    if (script_.fail_prepare) return make_error(ErrorCode::NotFound, "no text; give some with --text");
+    if (script_.fail_prepare) return make_error(script_.prepare_error, "no text; give some with --text");
+    if (misses_text(script_.prepare_away)) return make_error(ErrorCode::Unavailable, "not reachable");
     options.on_progress({engine::PrepareProgress::Phase::Encoding, 5, 5});
     info_.step = script_.steps;
     info_.train_tokens = 1000;
@@ -41,6 +44,7 @@ class CountingSession final : public engine::TrainingSession {
   Expected<engine::StepReport> step(const CancelToken& cancel) override {
     while (script_.hold && !cancel.cancelled()) QThread::yieldCurrentThread();
     if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
+    if (misses_text(script_.step_away)) return make_error(ErrorCode::Unavailable, "not reachable");
     if (script_.fail_at == script_.steps + 1)
       return make_error(ErrorCode::Corrupt, "the loss is not a number");
     engine::StepReport report;
@@ -49,6 +53,7 @@ class CountingSession final : public engine::TrainingSession {
     report.total_tokens = 10 * report.step;
     return report;
   }
+  bool text_is_away() const override { return away_; }
   void limit_threads(std::uint32_t threads) override { script_.threads = threads; }
   Expected<engine::Validation> evaluate(bool, const CancelToken&) override {
     engine::Validation validation;
@@ -74,7 +79,14 @@ class CountingSession final : public engine::TrainingSession {
   engine::RoundModel* round_model() override { return script_.round_model; }
 
  private:
+  bool misses_text(std::atomic<int>& times) {
+    away_ = times > 0;
+    if (away_) --times;
+    return away_;
+  }
+
   Script& script_;
+  bool away_ = false;
   std::shared_ptr<engine::TrainingHistory> history_;
   engine::SessionInfo info_;
   data::Tokenizer tokenizer_;

@@ -33,6 +33,10 @@ class TestEngine : public QObject {
   void end_is_the_last_event();
   void checkpoint_on_demand();
   void failed_preparation_is_told_and_can_be_repeated();
+  void waits_for_its_text_data();
+  void waits_for_its_text();
+  void a_wait_for_text_ends_with_a_pause_or_a_stop();
+  void only_text_is_waited_for();
   void failed_step_saves_what_there_is();
   void failed_final_checkpoint_is_told();
   void second_training_is_refused();
@@ -43,7 +47,8 @@ class TestEngine : public QObject {
   void bad_arguments_are_refused_at_once();
 
  private:
-  std::unique_ptr<Engine> start(bool remember = false, const char* contribute_flag = nullptr) {
+  std::unique_ptr<Engine> start(bool remember = false, const char* contribute_flag = nullptr,
+                                Duration text_retry = std::chrono::seconds(5)) {
     config::DataDirectoryOptions options;
     if (contribute_flag != nullptr) options.setting_flags = {{config::Setting::Contribute, contribute_flag}};
     options.path = folder_->filePath("d").toStdString();
@@ -53,6 +58,7 @@ class TestEngine : public QObject {
     EngineOptions engine;
     engine.version = "test";
     engine.remember_contributing = remember;
+    engine.text_retry = text_retry;
     engine.make_session = [this](config::DataDirectory&,
                                  TrainingServices s) -> Expected<std::unique_ptr<TrainingSession>> {
       return std::unique_ptr<TrainingSession>(std::make_unique<CountingSession>(script_, s.history));
@@ -74,6 +80,8 @@ void TestEngine::init() {
   script_.saved = script_.finished = script_.sessions = 0;
   script_.fail_at = 0;
   script_.fail_prepare = script_.fail_finish = script_.hold = false;
+  script_.prepare_error = ErrorCode::NotFound;
+  script_.prepare_away = script_.step_away = 0;
 }
 
 void TestEngine::cleanup() {
@@ -275,6 +283,67 @@ void TestEngine::failed_preparation_is_told_and_can_be_repeated() {
   QVERIFY(engine->start_training({.text_path = {}, .steps = 1}).ok());
   QVERIFY(events.state(node::RunState::Idle));
   QVERIFY(engine->snapshot()->alerts.empty());
+}
+
+void TestEngine::waits_for_its_text_data() {
+  QTest::addColumn<bool>("prepared");
+  QTest::newRow("before the model is prepared") << false;
+  QTest::newRow("between two steps") << true;
+}
+
+void TestEngine::waits_for_its_text() {
+  QFETCH(const bool, prepared);
+  (prepared ? script_.step_away : script_.prepare_away) = 2;
+  const auto engine = start(false, nullptr, std::chrono::milliseconds(1));
+  EventRecorder events(*engine);
+  QVERIFY(engine->start_training({.text_path = {}, .steps = 1}).ok());
+  const auto raised = events.wait<node::AlertRaised>();
+  QVERIFY(raised.has_value());
+  QCOMPARE(raised->alert.key, std::string("data"));
+  QVERIFY(raised->alert.message.find("not reachable") != std::string::npos);
+  const auto last = events.wait<node::StateChanged>([](const node::StateChanged& event) {
+    return event.state == node::RunState::Idle || event.state == node::RunState::Failed;
+  });
+  QVERIFY(last.has_value());
+  QCOMPARE(last->state, node::RunState::Idle);
+  QCOMPARE(script_.steps.load(), std::uint64_t{1});
+  QCOMPARE(script_.sessions.load(), prepared ? 1 : 3);
+  QVERIFY(engine->snapshot()->alerts.empty());
+  QVERIFY(engine->snapshot()->training.activity.empty());
+}
+
+void TestEngine::a_wait_for_text_ends_with_a_pause_or_a_stop() {
+  script_.step_away = 1;
+  const auto engine = start(false, nullptr, std::chrono::hours(1));
+  EventRecorder events(*engine);
+  QVERIFY(engine->start_training({}).ok());
+  QVERIFY(events.wait<node::AlertRaised>().has_value());
+  QCOMPARE(engine->snapshot()->training.activity, std::string("waiting for data"));
+  const auto saved = events.done(engine->save_checkpoint());
+  QVERIFY(saved.has_value() && !saved->error);
+  QVERIFY(engine->set_contributing(false).ok());
+  QVERIFY(events.state(node::RunState::Paused));
+  QVERIFY(engine->snapshot()->alerts.empty());
+  QVERIFY(engine->set_contributing(true).ok());
+  QVERIFY(events.wait<node::StepFinished>().has_value());  // at once
+  script_.step_away = 1000;
+  QVERIFY(events.wait<node::AlertRaised>().has_value());
+  const auto done = events.done(engine->stop_training());
+  QVERIFY(done.has_value() && !done->error);
+  QCOMPARE(engine->snapshot()->state, node::RunState::Idle);
+  QCOMPARE(script_.finished.load(), 1);
+  QVERIFY(engine->snapshot()->alerts.empty());
+}
+
+void TestEngine::only_text_is_waited_for() {
+  script_.fail_prepare = true;
+  script_.prepare_error = ErrorCode::Unavailable;  // as of a compute module that can't be loaded
+  const auto engine = start();
+  EventRecorder events(*engine);
+  const auto done = events.done(engine->start_training({}));
+  QVERIFY(done.has_value() && done->error);
+  QCOMPARE(done->error->code, ErrorCode::Unavailable);
+  QVERIFY(events.state(node::RunState::Failed));
 }
 
 void TestEngine::failed_step_saves_what_there_is() {

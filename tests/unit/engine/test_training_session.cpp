@@ -44,6 +44,7 @@ class TestTrainingSession : public QObject {
   void clean_stop_saves_once();
   void disk_full_goes_on_and_recovers();
   void on_a_full_disk_fewer_checkpoints_are_kept();
+  void text_that_is_away_is_told_apart();
   void diverged_step_is_not_applied();
   void another_tokenizer_is_refused();
   void another_network_is_refused();
@@ -241,6 +242,28 @@ void TestTrainingSession::on_a_full_disk_fewer_checkpoints_are_kept() {
   run.steps(1);
   QCOMPARE(run.session->save().error().code, ErrorCode::Exhausted);
   QCOMPARE(checkpoints_of(fixture, "d"), std::size_t{2});  // the newest, and what it falls back to
+}
+
+void TestTrainingSession::text_that_is_away_is_told_apart() {
+  TrainingFixture fixture;
+  FaultFileEnv files(fixture.files());
+  {
+    Run run(fixture, "d", "text.txt", SessionMode::Train, &files);
+    QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
+    files.take_away(".pt");
+    const auto step = run.session->step(CancelToken());
+    QVERIFY(!step.ok());
+    QCOMPARE(step.error().code, ErrorCode::Unavailable);
+    QVERIFY(run.session->text_is_away());
+    files.take_away("");
+    QCOMPARE(run.step().step, std::uint64_t{1});
+    QVERIFY(!run.session->text_is_away());
+  }
+  files.take_away("manifest.json.sig");
+  Run again(fixture, "d", "", SessionMode::Train, &files);
+  QVERIFY(!again.info.ok());
+  QCOMPARE(again.info.error().code, ErrorCode::Unavailable);
+  QVERIFY(again.session->text_is_away());
 }
 
 void TestTrainingSession::diverged_step_is_not_applied() {

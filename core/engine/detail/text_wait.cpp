@@ -1,0 +1,45 @@
+#include "core/engine/detail/text_wait.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "core/engine/detail/job_scheduler.h"
+#include "core/engine/detail/snapshot_publisher.h"
+
+namespace neuroshard::engine::detail {
+namespace {
+
+constexpr Duration longest_text_wait = std::chrono::seconds(60);
+constexpr const char* text_alert = "data";
+
+}  // namespace
+
+TextWait::TextWait(const EngineContext& context, TrainingProgress& progress)
+    : context_(context), progress_(progress) {}
+
+void TextWait::begin(const Error& error) {
+  const bool first = length_ == Duration{};
+  length_ = first ? context_.options.text_retry : std::min(longest_text_wait, 2 * length_);
+  const std::string message =
+      "The text to train on can't be fetched; the node tries again by itself. Check the network: " +
+      error.describe();
+  if (first) context_.services.logger.warning("data", message);
+  progress_.set_activity("waiting for data");
+  context_.publisher.raise({text_alert, node::Severity::Warning, message, {}});
+  context_.publisher.publish();
+  timer_ = context_.core.post_after(length_, [this] {
+    timer_.reset();
+    context_.jobs.advance();
+  });
+}
+
+void TextWait::end() {
+  timer_.reset();
+  if (std::exchange(length_, Duration{}) == Duration{}) return;
+  progress_.set_activity({});
+  context_.publisher.clear(text_alert);
+}
+
+}  // namespace neuroshard::engine::detail
