@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <condition_variable>
+#include <map>
 #include <mutex>
 
 #include "core/crypto/hash.h"
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t max_signature_bytes = 4096;
 constexpr const char* category = "data";
+constexpr Duration cancel_check = std::chrono::milliseconds(50);
 constexpr const char* shards_folder = "/shards";  // of the cache directory
 
 PeerFile shard_file(const ShardEntry& entry, std::string path) {
@@ -54,23 +57,18 @@ class RemoteDataset final : public detail::DatasetBase {
   }
 
  protected:
-  // One download at a time: a load that needs the shard being fetched ahead waits for it instead of fetching
-  // it twice.
   Expected<std::string> fetch(const ShardEntry& entry, const CancelToken& cancel) override {
-    const std::lock_guard<std::mutex> lock(download_);
     std::string path = cache_->path_of(entry.sha256);
-    if (cache_->touch(entry.sha256)) return path;
-    NS_RETURN_IF_ERROR(cache_->make_room(entry.size));
-    DownloadRequest request;
-    request.url = resolve_url(options_.manifest_url, entry.url);
-    request.path = path;
-    request.max_bytes = entry.size;
-    request.size = entry.size;
-    request.sha256 = entry.sha256;
-    auto fetched = published_->get(request, entry.id, cancel);
+    NS_ASSIGN_OR_RETURN(const bool here, begin_download(entry, cancel));
+    if (here) return path;
+    auto fetched = download(entry, path, cancel);
+    {
+      const std::lock_guard<std::mutex> lock(downloads_);
+      under_way_.erase(entry.sha256);
+    }
+    ended_.notify_all();
     if (!fetched.ok())
       return std::move(fetched).error().with_context(fmt::format("downloading shard {}", entry.id));
-    cache_->added(entry.sha256, entry.size);
     if (options_.peers != nullptr) options_.peers->offer(shard_file(entry, path));
     return path;
   }
@@ -78,10 +76,41 @@ class RemoteDataset final : public detail::DatasetBase {
   void discard(const ShardEntry& entry) override { cache_->remove(entry.sha256); }
 
  private:
+  // True: the shard is here. False: the caller downloads it. A load of the shard that is being fetched ahead
+  // waits for it, so that nothing is fetched twice; a load of another one does not.
+  Expected<bool> begin_download(const ShardEntry& entry, const CancelToken& cancel) {
+    std::unique_lock<std::mutex> lock(downloads_);
+    while (under_way_.count(entry.sha256) != 0) {
+      if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "the download was stopped");
+      ended_.wait_for(lock, cancel_check);
+    }
+    if (cache_->touch(entry.sha256)) return true;
+    cache_->resume(entry.sha256);
+    std::uint64_t bytes = 0;
+    for (const auto& [hash, size] : under_way_) bytes += size;
+    NS_RETURN_IF_ERROR(cache_->make_room(entry.size, bytes));
+    under_way_[entry.sha256] = entry.size;
+    return false;
+  }
+
+  Expected<void> download(const ShardEntry& entry, const std::string& path, const CancelToken& cancel) {
+    DownloadRequest request;
+    request.url = resolve_url(options_.manifest_url, entry.url);
+    request.path = path;
+    request.max_bytes = entry.size;
+    request.size = entry.size;
+    request.sha256 = entry.sha256;
+    NS_RETURN_IF_ERROR(published_->get(request, entry.id, cancel));
+    cache_->added(entry.sha256, entry.size);
+    return {};
+  }
+
   const RemoteDatasetOptions options_;
   const std::unique_ptr<ShardCache> cache_;
   const std::unique_ptr<detail::PublishedFiles> published_;
-  std::mutex download_;
+  std::mutex downloads_;
+  std::condition_variable ended_;               // a download
+  std::map<Hash256, std::uint64_t> under_way_;  // bytes of the downloads that have their room
 };
 
 class CachedDataset final : public detail::DatasetBase {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "core/data/detail/json_fields.h"
 
@@ -13,6 +15,24 @@ constexpr const char* order_file = "cache.json";
 constexpr const char* extension = ".pt";
 constexpr std::uint64_t max_order_bytes = 64u << 20;
 constexpr std::uint64_t spare_disk_bytes = 64u << 20;  // left for everything else on that disk
+// After the name of a shard: files of a download that was interrupted.
+constexpr std::array<std::string_view, 3> part_ends = {".part", ".part.etag", ".part.cut"};
+
+std::string name_of(const Hash256& hash) {
+  return to_hex(hash) + extension;
+}
+
+// A shard, or a part of one.
+bool is_cache_file(std::string_view name) {
+  for (const std::string_view end : part_ends) {
+    if (!name.ends_with(end)) continue;
+    name.remove_suffix(end.size());
+    break;
+  }
+  if (!name.ends_with(extension)) return false;
+  name.remove_suffix(std::string_view(extension).size());
+  return hash_from_hex(name).ok();
+}
 
 }  // namespace
 
@@ -22,10 +42,7 @@ Expected<std::unique_ptr<ShardCache>> ShardCache::open(storage::FileEnv& env, co
   std::unique_ptr<ShardCache> cache(new ShardCache(env, directory, max_bytes));
   NS_ASSIGN_OR_RETURN(const auto files, env.list(directory));
   for (const storage::DirectoryEntry& file : files) {
-    const std::string hash = file.name.substr(0, file.name.rfind('.'));
-    if (!file.is_directory && file.name.ends_with(extension) && hash_from_hex(hash).ok()) {
-      cache->entries_[hash] = {file.size, 0};
-    }
+    if (!file.is_directory && is_cache_file(file.name)) cache->entries_[file.name] = {file.size, 0};
   }
   cache->load_order();
   NS_RETURN_IF_ERROR(cache->make_room(0));
@@ -38,7 +55,7 @@ void ShardCache::load_order() {
   const auto document = detail::parse_object(*bytes, max_order_bytes, order_file);
   if (!document.ok()) return;
   for (const auto& [hash, use] : document->items()) {
-    const auto entry = entries_.find(hash);
+    const auto entry = entries_.find(hash + extension);
     if (entry == entries_.end() || !use.is_number_unsigned()) continue;
     entry->second.last_use = use.get<std::uint64_t>();
     uses_ = std::max(uses_, entry->second.last_use);
@@ -48,12 +65,13 @@ void ShardCache::load_order() {
 // Losing it only costs the order of eviction.
 void ShardCache::store_order() {
   nlohmann::json document = nlohmann::json::object();
-  for (const auto& [hash, entry] : entries_) document[hash] = entry.last_use;
+  for (const auto& [name, entry] : entries_)
+    if (name.ends_with(extension)) document[name.substr(0, name.find('.'))] = entry.last_use;
   (void)storage::write_file_atomic(env_, directory_ + "/" + order_file, detail::to_document(document));
 }
 
 std::string cached_shard_path(const std::string& directory, const Hash256& hash) {
-  return directory + "/" + to_hex(hash) + extension;
+  return directory + "/" + name_of(hash);
 }
 
 std::string ShardCache::path_of(const Hash256& hash) const {
@@ -62,12 +80,12 @@ std::string ShardCache::path_of(const Hash256& hash) const {
 
 bool ShardCache::holds(const Hash256& hash) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return entries_.count(to_hex(hash)) != 0;
+  return entries_.count(name_of(hash)) != 0;
 }
 
 bool ShardCache::touch(const Hash256& hash) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto entry = entries_.find(to_hex(hash));
+  const auto entry = entries_.find(name_of(hash));
   if (entry == entries_.end()) return false;
   if (!env_.exists(path_of(hash))) {  // somebody tidied up
     entries_.erase(entry);
@@ -83,7 +101,7 @@ Expected<void> ShardCache::set_max_bytes(std::uint64_t max_bytes) {
   return make_room(0);
 }
 
-Expected<void> ShardCache::make_room(std::uint64_t bytes) {
+Expected<void> ShardCache::make_room(std::uint64_t bytes, std::uint64_t under_way) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (bytes > max_bytes_) {
     return make_error(
@@ -93,18 +111,20 @@ Expected<void> ShardCache::make_room(std::uint64_t bytes) {
   }
   const auto used = [this] {
     std::uint64_t sum = 0;
-    for (const auto& [hash, entry] : entries_) sum += entry.bytes;
+    for (const auto& [name, entry] : entries_) sum += entry.bytes;
     return sum;
   };
   const auto disk_is_short = [&] {
     const auto free = env_.free_bytes(directory_);
     return bytes > 0 && free.ok() && *free < bytes + spare_disk_bytes;
   };
-  while (!entries_.empty() && (used() + bytes > max_bytes_ || disk_is_short())) {
+  while (!entries_.empty() && (used() + under_way + bytes > max_bytes_ || disk_is_short())) {
     const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
       return a.second.last_use < b.second.last_use;
     });
-    NS_RETURN_IF_ERROR(env_.remove_file(directory_ + "/" + oldest->first + extension));
+    const auto removed = env_.remove_file(directory_ + "/" + oldest->first);
+    // Somebody else may have removed it.
+    if (!removed.ok() && removed.error().code != ErrorCode::NotFound) return removed.error();
     entries_.erase(oldest);
   }
   if (disk_is_short()) {
@@ -114,21 +134,26 @@ Expected<void> ShardCache::make_room(std::uint64_t bytes) {
   return {};
 }
 
+void ShardCache::resume(const Hash256& hash) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::string_view end : part_ends) entries_.erase(name_of(hash).append(end));
+}
+
 void ShardCache::added(const Hash256& hash, std::uint64_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  entries_[to_hex(hash)] = {bytes, ++uses_};
+  entries_[name_of(hash)] = {bytes, ++uses_};
   store_order();
 }
 
 void ShardCache::remove(const Hash256& hash) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (entries_.erase(to_hex(hash)) > 0) (void)env_.remove_file(path_of(hash));
+  if (entries_.erase(name_of(hash)) > 0) (void)env_.remove_file(path_of(hash));
 }
 
 std::uint64_t ShardCache::used_bytes() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::uint64_t sum = 0;
-  for (const auto& [hash, entry] : entries_) sum += entry.bytes;
+  for (const auto& [name, entry] : entries_) sum += entry.bytes;
   return sum;
 }
 

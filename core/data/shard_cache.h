@@ -1,4 +1,5 @@
-// Downloaded shards on disk, named by their hash, under a cap: the least recently used go first.
+// Downloaded shards on disk, named by their hash, under a cap: the least recently used go first. Parts of
+// interrupted downloads count, too, as files that nobody uses.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,7 @@ std::string cached_shard_path(const std::string& directory, const Hash256& hash)
 // Threads: any. One cache per directory at a time.
 class ShardCache {
  public:
-  // Creates the directory and takes over the shards in it. The order of use is kept in "cache.json"; lost or
+  // Creates the directory and takes over the files in it. The order of use is kept in "cache.json"; lost or
   // damaged, shards count as unused and nothing else happens.
   static Expected<std::unique_ptr<ShardCache>> open(storage::FileEnv& env, const std::string& directory,
                                                     std::uint64_t max_bytes);
@@ -31,9 +32,11 @@ class ShardCache {
   bool touch(const Hash256& hash);
   // Evicts down to the new cap.
   Expected<void> set_max_bytes(std::uint64_t max_bytes);
-  // Evicts until `bytes` more fit. Exhausted when they never can: the cap is below one shard, or the disk is
-  // full.
-  Expected<void> make_room(std::uint64_t bytes);
+  // Evicts until `bytes` more fit, beside those of downloads under way. Exhausted when they never can: the cap
+  // is below one shard, or the disk is full.
+  Expected<void> make_room(std::uint64_t bytes, std::uint64_t under_way = 0);
+  // A download to path_of(hash) begins: what an earlier one left belongs to it, and is not evicted.
+  void resume(const Hash256& hash);
   // The file at path_of(hash) is complete.
   void added(const Hash256& hash, std::uint64_t bytes);
   void remove(const Hash256& hash);
@@ -53,7 +56,7 @@ class ShardCache {
   const std::string directory_;
   std::atomic<std::uint64_t> max_bytes_;
   mutable std::mutex mutex_;
-  std::map<std::string, Entry> entries_;  // by hash, hexadecimal
+  std::map<std::string, Entry> entries_;  // by the file's name
   std::uint64_t uses_ = 0;
 };
 

@@ -1,9 +1,13 @@
 // A published dataset whose publisher is away, from nodes that cached it: what opens it is the publisher's
 // signature and the hashes that it covers, whoever gives the bytes; a peer that offers something else is
 // reported. Files held here are offered to others.
-#include <QtTest>
+#include <httplib.h>
 
+#include <QTemporaryDir>
+#include <QtTest>
+#include <atomic>
 #include <map>
+#include <thread>
 
 #include "core/crypto/hash.h"
 #include "core/data/manifest_store.h"
@@ -12,9 +16,12 @@
 #include "core/storage/file_env.h"
 #include "tests/support/memory_file_env.h"
 #include "tests/support/test_main.h"
+#include "tests/support/until.h"
+#include "tests/unit/data/static_server.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::data;  // NOLINT
+using neuroshard::data::testing::StaticServer;
 using neuroshard::testing::MemoryFileEnv;
 
 namespace {
@@ -113,6 +120,18 @@ class TestPeerSource : public QObject {
     other.signature = encode_manifest_signature(sign_manifest(by, other.content, other.manifest));
     return other;
   }
+  std::map<std::string, StaticServer::File> files_of(const Published& published) {
+    std::map<std::string, StaticServer::File> files;
+    const auto add = [&files](const std::string& name, const Bytes& bytes) {
+      files["/" + name].content = std::string(as_text(bytes));
+    };
+    add(manifest_file_name, published.manifest);
+    add(manifest_signature_file_name, published.signature);
+    add(tokenizer_file_name, published.tokenizer);
+    for (std::size_t i = 0; i < published.shards.size(); ++i)
+      add(published.content.shards[i].url, published.shards[i]);
+    return files;
+  }
   void hold_all(Others& others, const Published& published) {
     others.hold(published.tokenizer);
     for (const Bytes& shard : published.shards) others.hold(shard);
@@ -128,6 +147,9 @@ class TestPeerSource : public QObject {
   }
 
  private Q_SLOTS:
+  void initTestCase() {
+    for (const char* name : {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) qunsetenv(name);
+  }
   void init() { env_ = std::make_unique<MemoryFileEnv>(); }
 
   void everything_comes_from_others_and_is_offered() {
@@ -211,6 +233,41 @@ class TestPeerSource : public QObject {
                      others.claim(data.manifest, data.signature, data.content.updated_ms)};
     QVERIFY(open_remote_dataset(*env_, clock_, logger_, options(&others), {}).ok());
     QCOMPARE(others.lies, std::vector<Hash256>{Hash256{2}});  // beyond any bound
+  }
+
+  void a_load_does_not_wait_for_another_shard() {
+    const Published data = publish("/out", key(1), 3000);
+    QVERIFY(data.shards.size() >= 2);
+    const ShardEntry &quick = data.content.shards[0], &slow = data.content.shards[1];
+    std::map<std::string, StaticServer::File> files = files_of(data);
+    files["/" + slow.url].stalls = true;
+    StaticServer server(files);
+    const QTemporaryDir folder;
+    const auto disk = storage::make_posix_file_env();
+    RemoteDatasetOptions remote = options(nullptr);
+    remote.manifest_url = server.url("/manifest.json");
+    remote.cache_directory = folder.filePath("cache").toStdString();
+    remote.download.no_progress_timeout = std::chrono::seconds(5);
+    const auto dataset = open_remote_dataset(*disk, clock_, logger_, remote, {});
+    QVERIFY2(dataset.ok(), dataset.ok() ? "" : dataset.error().describe().c_str());
+    CancelSource stop, cancelled;
+    cancelled.cancel();
+    std::atomic<bool> over{false};
+    std::thread ahead([&] {
+      static_cast<void>((*dataset)->prefetch(slow.id, stop.token()).ok());
+      over = true;
+    });
+    const bool stalled = neuroshard::testing::until([&] { return server.stalled(); });
+    const auto loaded = (*dataset)->load(quick.id, {});
+    const auto refused = (*dataset)->load(slow.id, cancelled.token());
+    const bool waited = over;
+    stop.cancel();
+    ahead.join();
+    QVERIFY(stalled);
+    QVERIFY2(loaded.ok(), loaded.ok() ? "" : loaded.error().describe().c_str());
+    QVERIFY(!refused.ok());
+    QVERIFY(refused.error().code == ErrorCode::Cancelled);
+    QVERIFY(!waited);
   }
 
   void with_nobody_the_error_says_so() {

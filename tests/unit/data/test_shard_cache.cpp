@@ -8,15 +8,18 @@
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::data;  // NOLINT
+using neuroshard::testing::MemoryFileEnv;
 
 class TestShardCache : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void a_lower_cap_evicts_at_once();
+  void a_file_removed_by_hand_gives_its_room();
+  void parts_of_downloads_count_and_go();
 };
 
 void TestShardCache::a_lower_cap_evicts_at_once() {
-  testing::MemoryFileEnv files;
+  MemoryFileEnv files;
   const auto opened = ShardCache::open(files, "/cache", 300);
   QVERIFY(opened.ok());
   ShardCache& cache = **opened;
@@ -35,6 +38,44 @@ void TestShardCache::a_lower_cap_evicts_at_once() {
   QVERIFY(cache.set_max_bytes(300).ok());
   QVERIFY(cache.make_room(200).ok());
   QVERIFY(cache.holds(Hash256{0}));
+}
+
+void TestShardCache::a_file_removed_by_hand_gives_its_room() {
+  MemoryFileEnv files;
+  const auto opened = ShardCache::open(files, "/cache", 200);
+  QVERIFY(opened.ok());
+  ShardCache& cache = **opened;
+  for (std::uint8_t i = 0; i < 2; ++i) {
+    const Hash256 hash{i};
+    QVERIFY(storage::write_file_atomic(files, cache.path_of(hash), Bytes(100)).ok());
+    cache.added(hash, 100);
+  }
+  QVERIFY(files.remove_file(cache.path_of(Hash256{0})).ok());
+  QVERIFY(cache.make_room(100).ok());
+  QVERIFY(!cache.holds(Hash256{0}));
+  QVERIFY(cache.holds(Hash256{1}));
+}
+
+void TestShardCache::parts_of_downloads_count_and_go() {
+  MemoryFileEnv files;
+  QVERIFY(files.create_directories("/cache").ok());
+  const std::string left = cached_shard_path("/cache", Hash256{1});
+  const std::string resumed = cached_shard_path("/cache", Hash256{2});
+  for (const std::string& path : {left + ".part", left + ".part.etag", left + ".part.cut", resumed + ".part"})
+    QVERIFY(storage::write_file_atomic(files, path, Bytes(50)).ok());
+  QVERIFY(storage::write_file_atomic(files, "/cache/note.part", Bytes(50)).ok());
+  const auto opened = ShardCache::open(files, "/cache", 300);
+  QVERIFY(opened.ok());
+  ShardCache& cache = **opened;
+  QCOMPARE(cache.used_bytes(), std::uint64_t{200});
+  QVERIFY(!cache.holds(Hash256{1}));
+  cache.resume(Hash256{2});
+  QCOMPARE(cache.used_bytes(), std::uint64_t{150});
+  QVERIFY(cache.make_room(300).ok());
+  QCOMPARE(cache.used_bytes(), std::uint64_t{0});
+  for (const char* end : {".part", ".part.etag", ".part.cut"}) QVERIFY(!files.exists(left + end));
+  QVERIFY(files.exists(resumed + ".part"));
+  QVERIFY(files.exists("/cache/note.part"));
 }
 
 NS_TEST(TestShardCache)
