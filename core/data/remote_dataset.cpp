@@ -289,6 +289,40 @@ void offer_opened(storage::FileEnv& env, const RemoteDatasetOptions& options, co
   options.peers->offer(file);
 }
 
+// Neither a stop nor an own disk that is full or broken is the publisher's doing.
+bool is_of_publisher(const Error& error) {
+  return error.code != ErrorCode::Cancelled && error.code != ErrorCode::Exhausted &&
+         error.code != ErrorCode::Io;
+}
+
+// The publisher's; where it gives none that is usable, the newest that other nodes give or this node holds.
+Expected<Manifest> find_manifest(storage::FileEnv& env, Logger& logger, const RemoteDatasetOptions& options,
+                                 detail::PublishedFiles& published, const CancelToken& cancel) {
+  auto manifest = Opening(env, logger, options, published, cancel).update();
+  // The publisher may have replaced manifest and signature between our two requests: look once more.
+  if (!manifest.ok() && manifest.error().code == ErrorCode::Denied)
+    manifest = Opening(env, logger, options, published, cancel).update();
+  if (manifest.ok() || !is_of_publisher(manifest.error())) return manifest;
+  auto held = load_manifest(env, options.cache_directory, options.trust);
+  Expected<Manifest> given = make_error(ErrorCode::NotFound, "no other node was asked");
+  if (options.peers != nullptr) {
+    given = Opening(env, logger, options, published, cancel).update_from_peers(held.ok());
+    if (!given.ok() && given.error().code == ErrorCode::Cancelled) return given;
+  }
+  if (!given.ok() && !held.ok()) {
+    Error error = std::move(manifest).error();
+    if (options.peers != nullptr) error.message += "; other nodes: " + given.error().message;
+    return error;
+  }
+  const ErrorCode code = manifest.error().code;
+  const bool away = code == ErrorCode::Unavailable || code == ErrorCode::Timeout;
+  logger.warning(category, fmt::format("the publisher {}; continuing with {}: {}",
+                                       away ? "is not reachable" : "gave no usable manifest",
+                                       given.ok() ? "that of other nodes" : "the local data",
+                                       manifest.error().describe()));
+  return given.ok() ? std::move(given) : std::move(held);
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<Dataset>> open_remote_dataset(storage::FileEnv& env, const Clock& clock,
@@ -297,38 +331,11 @@ Expected<std::unique_ptr<Dataset>> open_remote_dataset(storage::FileEnv& env, co
   NS_ASSIGN_OR_RETURN(auto cache,
                       ShardCache::open(env, options.cache_directory + shards_folder, options.cache_bytes));
   auto published = std::make_unique<detail::PublishedFiles>(env, clock, logger, options);
-  auto manifest = Opening(env, logger, options, *published, cancel).update();
-  // The publisher may have replaced manifest and signature between our two requests: look once more.
-  if (!manifest.ok() && manifest.error().code == ErrorCode::Denied) {
-    manifest = Opening(env, logger, options, *published, cancel).update();
-  }
-  if (!manifest.ok()) {
-    const ErrorCode code = manifest.error().code;
-    if (code != ErrorCode::Unavailable && code != ErrorCode::Timeout) return std::move(manifest).error();
-    auto held = load_manifest(env, options.cache_directory, options.trust);
-    Expected<Manifest> given = make_error(ErrorCode::NotFound, "no other node was asked");
-    if (options.peers != nullptr) {
-      given = Opening(env, logger, options, *published, cancel).update_from_peers(held.ok());
-      if (!given.ok() && given.error().code == ErrorCode::Cancelled) return std::move(given).error();
-    }
-    if (given.ok()) {
-      manifest = std::move(given);
-    } else if (held.ok()) {
-      logger.warning(category,
-                     fmt::format("the publisher is not reachable; continuing with the local data: {}",
-                                 manifest.error().describe()));
-      manifest = std::move(held);
-    } else {
-      Error error = std::move(manifest).error();
-      if (options.peers != nullptr) error.message += "; other nodes: " + given.error().message;
-      return error;
-    }
-  }
-  NS_ASSIGN_OR_RETURN(auto tokenizer, load_tokenizer(env, options.cache_directory, *manifest));
-  if (options.peers != nullptr) offer_opened(env, options, *manifest);
-  auto dataset =
-      std::make_unique<RemoteDataset>(env, options, std::move(manifest).value(), std::move(tokenizer),
-                                      std::move(cache), std::move(published));
+  NS_ASSIGN_OR_RETURN(Manifest manifest, find_manifest(env, logger, options, *published, cancel));
+  NS_ASSIGN_OR_RETURN(auto tokenizer, load_tokenizer(env, options.cache_directory, manifest));
+  if (options.peers != nullptr) offer_opened(env, options, manifest);
+  auto dataset = std::make_unique<RemoteDataset>(env, options, std::move(manifest), std::move(tokenizer),
+                                                 std::move(cache), std::move(published));
   dataset->offer_cached();
   return std::unique_ptr<Dataset>(std::move(dataset));
 }

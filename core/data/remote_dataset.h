@@ -25,8 +25,9 @@ struct RemoteDatasetOptions {
   Duration peer_patience = std::chrono::seconds(60);  // until one is known, where nothing usable is cached
 };
 
-// Unavailable when neither publisher nor peers can be reached and nothing usable is cached; with a cached
-// manifest that still verifies, the dataset opens from the cache and says so in the log.
+// Where the publisher gives no usable manifest, the dataset opens with one from peers, else with a cached one
+// that still verifies, and says so in the log. The publisher's error when there is none of them: Unavailable or
+// Timeout when it can't be reached. Cancelled, and errors of the disk.
 Expected<std::unique_ptr<Dataset>> open_remote_dataset(storage::FileEnv& env, const Clock& clock,
                                                        Logger& logger, const RemoteDatasetOptions& options,
                                                        const CancelToken& cancel);

@@ -72,6 +72,14 @@ crypto::KeyPair key(std::uint8_t number) {
   return crypto::KeyPair::from_seed(seed);
 }
 
+class Warnings final : public Logger {
+ public:
+  void write(const LogRecord& record) override {
+    if (record.level == LogLevel::Warning) text += record.message + "\n";
+  }
+  std::string text;
+};
+
 struct Published {
   Bytes manifest, signature, tokenizer;
   std::vector<Bytes> shards;
@@ -233,6 +241,60 @@ class TestPeerSource : public QObject {
                      others.claim(data.manifest, data.signature, data.content.updated_ms)};
     QVERIFY(open_remote_dataset(*env_, clock_, logger_, options(&others), {}).ok());
     QCOMPARE(others.lies, std::vector<Hash256>{Hash256{2}});  // beyond any bound
+  }
+
+  void a_publisher_without_a_manifest_takes_nothing_away_data() {
+    QTest::addColumn<int>("status");
+    QTest::addColumn<bool>("empty_signature");
+    QTest::newRow("no such file") << 404 << false;
+    QTest::newRow("gone") << 410 << false;
+    QTest::newRow("not allowed") << 403 << false;
+    QTest::newRow("another page") << 200 << false;
+    QTest::newRow("no signature") << 200 << true;
+  }
+  void a_publisher_without_a_manifest_takes_nothing_away() {
+    QFETCH(const int, status);
+    QFETCH(const bool, empty_signature);
+    const Published data = publish("/out", key(1), 2000);
+    std::map<std::string, StaticServer::File> files;
+    files["/manifest.json"] = {empty_signature ? std::string(as_text(data.manifest)) : "<html>", status,
+                               false};
+    files["/manifest.json.sig"] = {empty_signature ? "" : "<html>", status, false};
+    StaticServer server(files);
+    RemoteDatasetOptions remote = options(nullptr);
+    remote.manifest_url = server.url("/manifest.json");
+    // With nothing held, and nobody who gives it, the publisher's answer is the error.
+    const auto nothing = open_remote_dataset(*env_, clock_, logger_, remote, {});
+    QVERIFY(!nothing.ok());
+    QVERIFY(nothing.error().code != ErrorCode::Unavailable);
+    Others others(*env_);
+    hold_all(others, data);
+    others.claims = {others.claim(data.manifest, data.signature, data.content.updated_ms)};
+    remote.peers = &others;
+    Warnings warnings;
+    const auto given = open_remote_dataset(*env_, clock_, warnings, remote, {});
+    QVERIFY2(given.ok(), given.ok() ? "" : given.error().describe().c_str());
+    QVERIFY2(warnings.text.find("gave no usable manifest") != std::string::npos, warnings.text.c_str());
+    remote.peers = nullptr;
+    const auto held = open_remote_dataset(*env_, clock_, logger_, remote, {});
+    QVERIFY2(held.ok(), held.ok() ? "" : held.error().describe().c_str());
+  }
+
+  void an_older_manifest_of_the_publisher_takes_nothing_away() {
+    const Published old = publish("/out", key(1), 2000);
+    const Published newer = again(old, key(1), old.content.updated_ms + 1000);
+    Others others(*env_);
+    hold_all(others, old);
+    others.claims = {others.claim(newer.manifest, newer.signature, newer.content.updated_ms)};
+    QVERIFY(open_remote_dataset(*env_, clock_, logger_, options(&others), {}).ok());
+    StaticServer server(files_of(old));
+    RemoteDatasetOptions remote = options(nullptr);
+    remote.manifest_url = server.url("/manifest.json");
+    Warnings warnings;
+    const auto dataset = open_remote_dataset(*env_, clock_, warnings, remote, {});
+    QVERIFY2(dataset.ok(), dataset.ok() ? "" : dataset.error().describe().c_str());
+    QCOMPARE((*dataset)->manifest().updated_ms, newer.content.updated_ms);
+    QVERIFY2(warnings.text.find("older than the local one") != std::string::npos, warnings.text.c_str());
   }
 
   void a_load_does_not_wait_for_another_shard() {
