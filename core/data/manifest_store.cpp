@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <vector>
+
 #include "core/crypto/hash.h"
+#include "core/data/shard_file.h"
 
 namespace neuroshard::data {
 namespace {
@@ -58,6 +62,28 @@ Expected<Manifest> load_manifest(storage::FileEnv& env, const std::string& direc
   }
   if (!manifest.ok()) return std::move(manifest).error().with_context(path);
   return manifest;
+}
+
+void remove_unlisted_shards(storage::FileEnv& env, const std::string& directory, const ManifestTrust& trust) {
+  const auto manifest = load_manifest(env, directory, trust);
+  if (!manifest.ok()) {
+    if (manifest.error().code != ErrorCode::NotFound) return;
+    // A manifest may still list them: one of its two files is lost.
+    for (const char* const name : {manifest_file_name, manifest_signature_file_name})
+      if (env.exists(directory + "/" + name)) return;
+  }
+  std::set<std::string> listed;
+  if (manifest.ok())
+    for (const ShardEntry& shard : manifest->shards) listed.insert(shard.url);
+  const auto files = env.list(directory);
+  if (!files.ok()) return;
+  std::vector<std::string> unlisted;
+  for (const storage::DirectoryEntry& file : *files)
+    if (!file.is_directory && is_shard_file_name(file.name) && listed.count(file.name) == 0)
+      unlisted.push_back(file.name);
+  // A power cut must not bring back an older manifest, whose shards are gone.
+  if (unlisted.empty() || !env.sync_directory(directory).ok()) return;
+  for (const std::string& name : unlisted) (void)env.remove_file(directory + "/" + name);
 }
 
 std::string pending_tokenizer_path(const std::string& directory) {

@@ -19,6 +19,9 @@ Expected<void> store_manifest(storage::FileEnv& env, const std::string& director
 // NotFound: there is no manifest. Otherwise as open_manifest.
 Expected<Manifest> load_manifest(storage::FileEnv& env, const std::string& directory,
                                  const ManifestTrust& trust);
+// Removes shards that the directory's manifest does not list: an import that failed, was stopped or was killed
+// left them. Nothing is removed where the manifest can't be read. Best effort.
+void remove_unlisted_shards(storage::FileEnv& env, const std::string& directory, const ManifestTrust& trust);
 
 // Where a tokenizer waits for the manifest that names it: tokenizer.json is replaced after the manifest.
 std::string pending_tokenizer_path(const std::string& directory);

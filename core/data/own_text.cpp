@@ -157,18 +157,11 @@ Expected<void> finish_earlier(storage::FileEnv& env, const OwnTextPlace& place, 
   return put_in_place(env, place);
 }
 
-// A shard that can't be removed takes up space only.
-void remove_shards(storage::FileEnv& env, const OwnTextPlace& place, const Manifest& manifest) {
-  for (const ShardEntry& shard : manifest.shards)
-    static_cast<void>(env.remove_file(place.directory + "/" + shard.url).ok());
-}
-
-}  // namespace
-
-Expected<bool> use_tokenizer(storage::FileEnv& env, const Clock& clock, const crypto::KeyPair& node_key,
-                             const OwnTextPlace& place, ByteSpan tokenizer_file,
-                             const std::function<void(std::uint64_t, std::uint64_t)>& on_progress,
-                             const CancelToken& cancel) {
+// The work of use_tokenizer(), which also removes shards that no manifest lists.
+Expected<bool> encode_again(storage::FileEnv& env, const Clock& clock, const crypto::KeyPair& node_key,
+                            const OwnTextPlace& place, ByteSpan tokenizer_file,
+                            const std::function<void(std::uint64_t, std::uint64_t)>& on_progress,
+                            const CancelToken& cancel) {
   NS_ASSIGN_OR_RETURN(Tokenizer parsed, parse_tokenizer(tokenizer_file));
   const Hash256 hash = crypto::sha256(tokenizer_file);
   NS_RETURN_IF_ERROR(env.create_directories(place.directory));
@@ -200,8 +193,20 @@ Expected<bool> use_tokenizer(storage::FileEnv& env, const Clock& clock, const cr
   after.updated_ms = to_unix_ms(clock.wall_now());
   NS_RETURN_IF_ERROR(store_manifest(env, place.directory, after, node_key));
   NS_RETURN_IF_ERROR(put_in_place(env, place));
-  remove_shards(env, place, before);
   return true;
+}
+
+}  // namespace
+
+Expected<bool> use_tokenizer(storage::FileEnv& env, const Clock& clock, const crypto::KeyPair& node_key,
+                             const OwnTextPlace& place, ByteSpan tokenizer_file,
+                             const std::function<void(std::uint64_t, std::uint64_t)>& on_progress,
+                             const CancelToken& cancel) {
+  const ManifestTrust trust{node_key.public_key(), place.network_id};
+  remove_unlisted_shards(env, place.directory, trust);
+  auto changed = encode_again(env, clock, node_key, place, tokenizer_file, on_progress, cancel);
+  if (!changed.ok() || *changed) remove_unlisted_shards(env, place.directory, trust);
+  return changed;
 }
 
 Expected<std::unique_ptr<Dataset>> join_datasets(std::unique_ptr<Dataset> published,

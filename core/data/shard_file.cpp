@@ -11,6 +11,15 @@ std::string shard_file_name(ShardId id) {
   return fmt::format("shard_{}.pt", id);
 }
 
+bool is_shard_file_name(std::string_view name) {
+  constexpr std::string_view begin = "shard_", end = ".pt";
+  if (name.size() <= begin.size() + end.size() || !name.starts_with(begin) || !name.ends_with(end))
+    return false;
+  name.remove_prefix(begin.size());
+  name.remove_suffix(end.size());
+  return name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 Expected<ShardEntry> write_shard(storage::FileEnv& env, const std::string& directory, ShardId id,
                                  Span<const std::int32_t> tokens, const std::string& source, Split split) {
   NS_ASSIGN_OR_RETURN(const Bytes file, encode_pt(tokens));

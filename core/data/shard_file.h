@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/expected.h"
@@ -13,6 +14,7 @@
 namespace neuroshard::data {
 
 std::string shard_file_name(ShardId id);  // "shard_7.pt"
+bool is_shard_file_name(std::string_view name);
 
 // Writes DIRECTORY/shard_{id}.pt atomically and returns its entry.
 Expected<ShardEntry> write_shard(storage::FileEnv& env, const std::string& directory, ShardId id,

@@ -165,8 +165,6 @@ class Import {
   // Small additions to data that is there already wait until more comes: they are not recorded, so the next
   // import takes them along.
   Expected<void> too_small(const Corpus& corpus, std::uint64_t tokens) {
-    for (const ShardEntry& shard : added_) (void)env_.remove_file(options_.data_directory + "/" + shard.url);
-    added_.clear();
     if (!manifest_.shards.empty()) return {};
     const std::uint64_t bytes = corpus.bytes(Split::Train) + corpus.bytes(Split::HeldOut);
     const std::uint64_t needed = std::uint64_t{options_.sequence} + 1;
@@ -253,7 +251,11 @@ Expected<ImportResult> import_text(storage::FileEnv& env, const Clock& clock, co
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("a shard has 1 to {} tokens and a sequence at least 1", max_shard_tokens));
   }
-  return Import(env, clock, node_key, options).run();
+  const ManifestTrust trust{node_key.public_key(), options.network_id};
+  remove_unlisted_shards(env, options.data_directory, trust);
+  auto result = Import(env, clock, node_key, options).run();
+  if (!result.ok() || !result->changed()) remove_unlisted_shards(env, options.data_directory, trust);
+  return result;
 }
 
 }  // namespace neuroshard::data

@@ -69,8 +69,9 @@ struct ImportResult {
 // Adds the text that is not held yet. The same text again changes nothing; new or changed files add shards.
 // A file that has grown adds only what was appended, so that its held-out end stays held out; a file changed
 // in any other way (or below 1 KiB) counts as a new text.
-// Killed at any moment, the directory keeps its last complete state. InvalidArgument when the new text is too
-// small for one sequence and nothing else is there: says how much is needed.
+// Killed at any moment, the directory keeps its last complete state; the next call removes shards that no
+// manifest lists. A call that fails or is cancelled leaves none. InvalidArgument when the new text is too small
+// for one sequence and nothing else is there: says how much is needed.
 Expected<ImportResult> import_text(storage::FileEnv& env, const Clock& clock, const crypto::KeyPair& node_key,
                                    const ImportOptions& options);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "core/crypto/keys.h"
 #include "core/data/dataset.h"
 #include "core/data/detail/dataset_base.h"
+#include "core/data/manifest_store.h"
+#include "core/data/shard_file.h"
 #include "tests/support/memory_file_env.h"
 
 namespace neuroshard::data::testing {
@@ -24,6 +27,18 @@ inline void put_file(storage::FileEnv& env, const std::string& path, const std::
   const std::size_t slash = path.rfind('/');
   if (slash != std::string::npos && slash > 0) NS_CHECK(env.create_directories(path.substr(0, slash)).ok());
   NS_CHECK(storage::write_file_atomic(env, path, as_bytes(std::string_view(text))).ok());
+}
+
+// The folder has the shards that its manifest lists, and no others.
+inline bool has_listed_shards_only(storage::FileEnv& env, const std::string& directory) {
+  const auto manifest = load_manifest(env, directory, {key_of(1).public_key(), {}});
+  const auto files = env.list(directory);
+  NS_CHECK(manifest.ok() && files.ok());
+  std::set<std::string> listed, there;
+  for (const ShardEntry& shard : manifest->shards) listed.insert(shard.url);
+  for (const storage::DirectoryEntry& file : *files)
+    if (is_shard_file_name(file.name)) there.insert(file.name);
+  return there == listed;
 }
 
 // Lines of made-up words, different for every seed.

@@ -142,6 +142,39 @@ class TestOwnText : public QObject {
     QVERIFY(stop > 10);
   }
 
+  void no_shards_are_left_by_a_call_that_fails() {
+    const Bytes tokenizer = network_tokenizer();
+    MemoryFileEnv memory;
+    put_file(memory, "/text/one.txt", prose(1, 100'000));
+    import(memory);
+    // Room for the tokenizer and three shards.
+    neuroshard::testing::FaultFileEnv full(memory, {.room_bytes = tokenizer.size() + 100'000});
+    const auto failed = use(full, tokenizer);
+    QVERIFY(!failed.ok());
+    QVERIFY(failed.error().code == ErrorCode::Exhausted);
+    QVERIFY(has_listed_shards_only(memory, place.directory));
+    std::uint64_t train = 0;
+    const auto before = open(memory);
+    for (const ShardEntry& shard : before->shards(Split::Train)) train += shard.tokens;
+    CancelSource stop;
+    const auto stopped = use_tokenizer(
+        memory, ManualClock(), key_of(1), place, tokenizer,
+        [&](std::uint64_t done, std::uint64_t) {
+          if (done == train) stop.cancel();  // the shards to train on are written next
+        },
+        stop.token());
+    QVERIFY(!stopped.ok());
+    QVERIFY(stopped.error().code == ErrorCode::Cancelled);
+    QVERIFY(has_listed_shards_only(memory, place.directory));
+    // Of a program that was killed.
+    put_file(memory, place.directory + "/shard_99.pt", "half of the work");
+    QVERIFY(use(memory, tokenizer).value());
+    QVERIFY(has_listed_shards_only(memory, place.directory));
+    put_file(memory, place.directory + "/shard_99.pt", "the set before");
+    QVERIFY(!use(memory, tokenizer).value());
+    QVERIFY(has_listed_shards_only(memory, place.directory));
+  }
+
   void without_text_the_tokenizer_waits_for_it() {
     MemoryFileEnv env;
     const Bytes tokenizer = network_tokenizer();

@@ -313,6 +313,48 @@ class TestTextImport : public QObject {
     }
   }
 
+  void no_shards_are_left_by_an_import_that_fails() {
+    MemoryFileEnv memory;
+    put_file(memory, "/text/one.txt", prose(1, 9'000));
+    QVERIFY(import(memory, options_for("/text")).ok());
+    put_file(memory, "/text/two.txt", prose(2, 200'000));
+    // Room for two shards.
+    neuroshard::testing::FaultFileEnv full(memory, {.room_bytes = 100'000});
+    const auto failed = import(full, options_for("/text"));
+    QVERIFY(!failed.ok());
+    QVERIFY(failed.error().code == ErrorCode::Exhausted);
+    QVERIFY(has_listed_shards_only(memory, "/node/data"));
+    CancelSource source;
+    ImportOptions options = options_for("/text");
+    options.cancel = source.token();
+    options.on_progress = [&](const ImportProgress& progress) {
+      if (progress.phase == ImportProgress::Phase::Encoding) source.cancel();  // before the first is written
+    };
+    const auto stopped = import(memory, options);
+    QVERIFY(!stopped.ok());
+    QVERIFY(stopped.error().code == ErrorCode::Cancelled);
+    QVERIFY(has_listed_shards_only(memory, "/node/data"));
+    // Of a program that was killed; and of a person.
+    put_file(memory, "/node/data/shard_77.pt", "half of an import");
+    put_file(memory, "/node/data/shard_mine.pt", "something else");
+    QVERIFY(import(memory, options_for("/text")).ok());
+    QVERIFY(has_listed_shards_only(memory, "/node/data"));
+    QVERIFY(memory.exists("/node/data/shard_mine.pt"));
+    QVERIFY(text_of(*open(memory), Split::Train).size() > 150'000);
+  }
+
+  // Without its manifest or its signature, a folder can still be repaired.
+  void shards_of_a_lost_manifest_stay() {
+    for (const char* lost : {"/node/data/manifest.json", "/node/data/manifest.json.sig"}) {
+      MemoryFileEnv env;
+      put_file(env, "/text/one.txt", prose(1, 30'000));
+      QVERIFY(import(env, options_for("/text")).ok());
+      QVERIFY(env.remove_file(lost).ok());
+      QVERIFY(!import(env, options_for("/nowhere")).ok());
+      QVERIFY(env.exists("/node/data/shard_0.pt"));
+    }
+  }
+
   void stops_when_told() {
     MemoryFileEnv env;
     put_file(env, "/text/one.txt", prose(1, 30'000));
