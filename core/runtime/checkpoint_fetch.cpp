@@ -119,7 +119,7 @@ Expected<Chosen> choose(const std::vector<Candidate>& all, const std::string& fo
   return last;
 }
 
-// What interrupted fetches of other checkpoints have left. Best effort.
+// Removes files of interrupted fetches of other checkpoints. Best effort.
 void remove_others(storage::FileEnv& files, const std::string& folder, const std::string& kept) {
   const auto entries = files.list(folder);
   if (!entries.ok()) return;

@@ -54,16 +54,16 @@ touch "$folder/packages/neuroshard_0.10.0-1_$architecture.deb"
 at_hand "neuroshardd_0.10.0-1_$architecture.deb" "neuroshard_0.10.0-1_$architecture.deb"
 
 # Package files: with fresh lists where the present ones do not do, and not again. Programs of the test's own stand in for apt.
-mkdir -p "$folder/stubs" "$folder/tree/DEBIAN"
+mkdir -p "$folder/apt-bin" "$folder/tree/DEBIAN"
 chmod 755 "$folder/tree/DEBIAN"
-stub() {
-  printf '#!/bin/sh\n%s\n' "$2" >"$folder/stubs/$1"
-  chmod +x "$folder/stubs/$1"
+fake() {
+  printf '#!/bin/sh\n%s\n' "$2" >"$folder/apt-bin/$1"
+  chmod +x "$folder/apt-bin/$1"
 }
-stub sudo 'exec "$@"'
-stub sleep :
-stub apt-get "echo \"\$*\" >>'$folder/apt'; case \" \$* \" in *' update '*) >'$folder/fresh' ;; *) test -e '$folder/fresh' ;; esac"
-stub dpkg-query "test -e '$folder/version' && cat '$folder/version'"
+fake sudo 'exec "$@"'
+fake sleep :
+fake apt-get "echo \"\$*\" >>'$folder/apt'; case \" \$* \" in *' update '*) >'$folder/fresh' ;; *) test -e '$folder/fresh' ;; esac"
+fake dpkg-query "test -e '$folder/version' && cat '$folder/version'"
 printf '%s\n' 'Package: neuroshardd' 'Version: 0.10.0-1' 'Architecture: all' 'Maintainer: Test <test@neuroshard.example>' \
   'Description: test' >"$folder/tree/DEBIAN/control"
 dpkg-deb -Znone --root-owner-group --build "$folder/tree" "$folder/own.deb" >/dev/null
@@ -71,7 +71,7 @@ dpkg-deb -Znone --root-owner-group --build "$folder/tree" "$folder/own.deb" >/de
 installs() {
   : >"$folder/apt"
   status=0
-  (PATH="$folder/stubs:$PATH"; install_files "$1") >"$folder/output" 2>&1 || status=$?
+  (PATH="$folder/apt-bin:$PATH"; install_files "$1") >"$folder/output" 2>&1 || status=$?
   [ "$status $(grep -c . "$folder/apt")" = "$2 $3" ] ||
     { cat "$folder/output" "$folder/apt"; echo "installing $1: status $status"; exit 1; }
 }

@@ -286,8 +286,8 @@ void TestDesktop::an_appimage_is_started_by_its_file() {
     return found == variables.end() ? std::string() : found->second;
   };
   QCOMPARE(lasting_program(environment, program), program);
-  variables = {{"APPIMAGE", "/home/a/n.AppImage"}, {"APPDIR", mounted.toStdString()}};
-  QCOMPARE(lasting_program(environment, program), QString("/home/a/n.AppImage"));
+  variables = {{"APPIMAGE", "/opt/n.AppImage"}, {"APPDIR", mounted.toStdString()}};
+  QCOMPARE(lasting_program(environment, program), QString("/opt/n.AppImage"));
   // The variables of another AppImage, such as a terminal.
   QCOMPARE(lasting_program(environment, "/usr/bin/neuroshard"), QString("/usr/bin/neuroshard"));
   variables["APPIMAGE"] = "n.AppImage";

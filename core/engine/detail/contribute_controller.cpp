@@ -231,7 +231,7 @@ void ContributeController::stop() {
   gate_->closed = true;
   const bool over = gate_->over.wait_for(lock, sensor_patience, [this] { return !gate_->reading; });
   lock.unlock();
-  // To join it could take for ever. What it uses is its own, and the end of the process ends it.
+  // A join could take for ever. The thread uses only objects of its own, and ends with the process.
   if (!over) static_cast<void>(thread_.release());
   thread_.reset();
 }

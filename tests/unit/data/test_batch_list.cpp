@@ -153,7 +153,7 @@ class TestBatchList : public QObject {
     QVERIFY(!decode_batch_list(encode_batch_list(empty)).ok());
   }
 
-  // Who audits it would rebuild batches for ever.
+  // An auditor would rebuild batches for ever.
   void lists_of_too_many_batches_are_refused() {
     BatchList list = example_list();
     BatchRun& last = list.work.runs.back();

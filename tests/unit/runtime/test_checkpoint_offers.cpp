@@ -278,7 +278,7 @@ void TestCheckpointOffers::single_slots_come_from_several_nodes() {
               .ok());
 }
 
-// A liar could else name any step, and let others fetch any number of bytes.
+// Otherwise a false offer could name any step, and have others fetch any number of bytes.
 void TestCheckpointOffers::offers_that_can_not_be_true_are_refused() {
   config::ConsensusPart consensus = config::builtin_profile("solo").value().consensus;
   consensus.sizes.push_back({consensus.layers, 2 * consensus.hidden, 1, 1});
