@@ -100,7 +100,10 @@ class RemoteDataset final : public detail::DatasetBase {
     request.max_bytes = entry.size;
     request.size = entry.size;
     request.sha256 = entry.sha256;
-    NS_RETURN_IF_ERROR(published_->get(request, entry.id, cancel));
+    if (auto got = published_->get(request, entry.id, cancel); !got.ok()) {
+      cache_->left(entry.sha256);
+      return got;
+    }
     cache_->added(entry.sha256, entry.size);
     return {};
   }

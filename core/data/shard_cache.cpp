@@ -139,6 +139,15 @@ void ShardCache::resume(const Hash256& hash) {
   for (const std::string_view end : part_ends) entries_.erase(name_of(hash).append(end));
 }
 
+void ShardCache::left(const Hash256& hash) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::string_view end : part_ends) {
+    const std::string name = name_of(hash).append(end);
+    if (const auto part = env_.open_read(directory_ + "/" + name); part.ok())
+      entries_[name] = {(*part)->size(), 0};
+  }
+}
+
 void ShardCache::added(const Hash256& hash, std::uint64_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   entries_[name_of(hash)] = {bytes, ++uses_};

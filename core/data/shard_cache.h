@@ -37,6 +37,8 @@ class ShardCache {
   Expected<void> make_room(std::uint64_t bytes, std::uint64_t under_way = 0);
   // A download to path_of(hash) begins: what an earlier one left belongs to it, and is not evicted.
   void resume(const Hash256& hash);
+  // It broke off: what it has left counts again.
+  void left(const Hash256& hash);
   // The file at path_of(hash) is complete.
   void added(const Hash256& hash, std::uint64_t bytes);
   void remove(const Hash256& hash);

@@ -18,6 +18,7 @@ constexpr const char* manifest_file = "manifest.json";
 constexpr const char* newest_word = "newest";
 constexpr std::size_t folder_digits = 16;  // of the id
 constexpr std::uint64_t spare_bytes = 64u << 20;
+constexpr std::size_t most_tried = 8;  // offers of "newest": anybody can make many that nobody delivers
 
 std::vector<OfferedCheckpoint> offers_of(GuestVisit& visit) {
   std::map<std::string, OfferedCheckpoint> offers;
@@ -57,7 +58,7 @@ Expected<std::vector<Candidate>> candidates(const std::string& text, GuestVisit&
   }
   for (const OfferedCheckpoint& offer : offers_of(visit)) {
     NS_ASSIGN_OR_RETURN(const Hash256 id, hash_from_hex(offer.id));
-    found.push_back({id, offer.step});
+    if (found.size() < most_tried) found.push_back({id, offer.step});
   }
   if (found.empty()) return make_error(ErrorCode::NotFound, "no reachable node offers a checkpoint");
   return found;
@@ -124,7 +125,8 @@ void remove_others(storage::FileEnv& files, const std::string& folder, const std
   const auto entries = files.list(folder);
   if (!entries.ok()) return;
   for (const storage::DirectoryEntry& entry : *entries)
-    if (folder + "/" + entry.name != kept) static_cast<void>(files.remove_tree(folder + "/" + entry.name));
+    if (entry.is_directory && folder + "/" + entry.name != kept)
+      static_cast<void>(files.remove_tree(folder + "/" + entry.name));
 }
 
 // A part of the bytes may be in the folder already.

@@ -41,10 +41,11 @@ struct FetchedCheckpoint {
 };
 // Fetches a checkpoint that can be imported: all of it, or one of these slots only, signed by a key made for
 // it. It lies below `folder`, which is made when missing. After an interruption the next call with the same
-// folder continues, if it is of the same checkpoint; all else below `folder` is removed. Holders are the nodes
-// that the source knows and those that have announced the checkpoint in the hash table. Errors: InvalidArgument (the id, a slot, another network), Corrupt (the id is that of
-// something else), NotFound (nothing is offered), Unavailable (nobody delivers it), Unsupported (slots of a
-// checkpoint without slots.index), those of check_offer() and of the disk, Cancelled.
+// folder continues, if it is of the same checkpoint. All other folders below `folder` are removed: the caller
+// makes sure that no other call works there. Holders are the nodes that the source knows and those that have
+// announced the checkpoint in the hash table. Errors: InvalidArgument (the id, a slot, another network), Corrupt
+// (the id is that of something else), NotFound (nothing is offered), Unavailable (nobody delivers it),
+// Unsupported (slots of a checkpoint without slots.index), those of check_offer() and of the disk, Cancelled.
 Expected<FetchedCheckpoint> fetch_checkpoint(const CheckpointChoice& choice, const std::string& folder,
                                              const FetchSession& session);
 

@@ -19,6 +19,7 @@
 #include "core/checkpoint/retention.h"
 #include "core/checkpoint/writer.h"
 #include "core/engine/checkpoint_import.h"
+#include "core/platform/file/directory_lock.h"
 
 namespace neuroshard::app {
 namespace {
@@ -241,8 +242,12 @@ Expected<void> fetch(const ChangeFlags& flags, CommandContext& context) {
   }
   // An unusable data directory is reported before anything is fetched. A core may use it during the fetch.
   NS_RETURN_IF_ERROR(find_place(context, OpenMode::Create));
+  const std::string folder = directory + "/fetched";
+  NS_RETURN_IF_ERROR(context.files.create_directories(folder));
+  auto lock = platform::DirectoryLock::acquire(folder, context.clock);
+  if (!lock.ok()) return std::move(lock).error().with_context("another fetch may be under way");
   NS_ASSIGN_OR_RETURN(const runtime::FetchedCheckpoint fetched,
-                      runtime::fetch_checkpoint({flags.which, flags.slots}, directory + "/fetched", session));
+                      runtime::fetch_checkpoint({flags.which, flags.slots}, folder, session));
   ChangeFlags imported = flags;
   imported.path = fetched.folder;
   NS_ASSIGN_OR_RETURN(Place place, find_place(context));

@@ -21,7 +21,9 @@ TextWait::TextWait(const EngineContext& context, TrainingProgress& progress)
 
 void TextWait::begin(const Error& error) {
   const bool first = length_ == Duration{};
-  length_ = first ? context_.options.text_retry : std::min(longest_text_wait, 2 * length_);
+  // Rounds ask for finished work and give new anchors meanwhile, which only a step takes up.
+  const Duration longest = context_.options.rounds ? context_.options.text_retry : longest_text_wait;
+  length_ = first ? context_.options.text_retry : std::min(longest, 2 * length_);
   const std::string message =
       "The text to train on can't be fetched; the node tries again by itself. Check the network: " +
       error.describe();

@@ -71,6 +71,9 @@ void TestShardCache::parts_of_downloads_count_and_go() {
   QVERIFY(!cache.holds(Hash256{1}));
   cache.resume(Hash256{2});
   QCOMPARE(cache.used_bytes(), std::uint64_t{150});
+  cache.left(Hash256{2});
+  QCOMPARE(cache.used_bytes(), std::uint64_t{200});
+  cache.resume(Hash256{2});
   QVERIFY(cache.make_room(300).ok());
   QCOMPARE(cache.used_bytes(), std::uint64_t{0});
   for (const char* end : {".part", ".part.etag", ".part.cut"}) QVERIFY(!files.exists(left + end));

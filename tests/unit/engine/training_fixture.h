@@ -79,6 +79,8 @@ class TrainingFixture {
       c.inner_steps = network.inner_steps;
       c.sync = "plain";
       c.codec = "int8";
+      c.outer_learning_rate_nano = 700'000'000;
+      c.outer_momentum_nano = 900'000'000;
     }
     c.peak_learning_rate_nano = 10'000'000;
     c.warmup_steps = 5;
