@@ -73,7 +73,10 @@ are_installed() {
 # install_files FILE…: installs package files (absolute paths) with what they depend on. Where they are installed, it does
 # nothing and needs neither root nor a network.
 install_files() {
-  if are_installed "$@"; then return 0; fi
+  if are_installed "$@"; then
+    say "Installed already: $(basename -a "$@" | tr '\n' ' ')(to install these files again: apt-get install --reinstall FILE)"
+    return 0
+  fi
   for file in "$@"; do
     dpkg-deb --fsys-tarfile "$file" >/dev/null || die "$file is damaged: fetch it again"
   done

@@ -30,7 +30,7 @@ struct MemberWishes {
   // its own, or, if it follows the plan, with those that the registry has; then it does not register either.
   std::optional<RowSet> rows;
   std::optional<std::uint32_t> memory_tiers = {};  // that it offers: whole 500 MB; nothing: not known yet
-  std::uint32_t speed = 0;                    // of its training: millions of FLOP/s; 0: not known yet
+  std::uint32_t speed = 0;                         // of its training: millions of FLOP/s; 0: not known yet
 };
 
 class OwnMembership {

@@ -16,6 +16,7 @@ using platform::TcpSocket;
 
 constexpr std::size_t max_control_backlog = 16 << 10;  // invitations that a callee has not read yet
 constexpr Duration deaf_time = std::chrono::milliseconds(100);
+constexpr Duration longest_used_up_pause = std::chrono::hours(1);
 constexpr std::string_view no_data_left = "503 This relay has no data left for others";
 
 Error full(const char* what) {
@@ -108,6 +109,7 @@ void RelayServer::set_pace(RelayPace pace) {
   const std::lock_guard lock(mutex_);
   pace_ = std::move(pace);
   paused_until_ = used_up_until_ = {};
+  used_up_pause_ = {};
 }
 
 MonotonicTime RelayServer::next(MonotonicTime until) const {
@@ -406,6 +408,7 @@ void RelayServer::step_sessions(Span<const SocketWait> waits, MonotonicTime now)
     if (!pace_ || passed == 0) continue;
     const auto pause = pace_(passed);
     if (!pause.ok()) return stop_relaying(now);
+    used_up_pause_ = {};
     if (*pause <= Duration(0)) continue;
     paused_until_ = now + *pause;
     first = i + 1;
@@ -426,7 +429,10 @@ void RelayServer::release(const Session& session) {
 
 // The callees go to another relay, and the callers hear the reason.
 void RelayServer::stop_relaying(MonotonicTime now) {
-  used_up_until_ = now + limits_.used_up_time;
+  used_up_pause_ = used_up_pause_ == Duration{}
+                       ? limits_.used_up_time
+                       : std::min(2 * used_up_pause_, std::max(longest_used_up_pause, limits_.used_up_time));
+  used_up_until_ = now + used_up_pause_;
   for (const Session& session : sessions_) release(session);
   sessions_.clear();
   for (auto entry = clients_.begin(); entry != clients_.end();) {

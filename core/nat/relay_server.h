@@ -32,7 +32,8 @@ struct RelayLimits {
   Duration echo_time =
       std::chrono::seconds(30);  // the life of a STUN client's connection, which keeps its mapping
   Duration ping_interval = std::chrono::seconds(8);  // a callee without one for 20 s leaves
-  Duration used_up_time = std::chrono::minutes(1);   // takes nobody, once the user's data is used up
+  // Takes nobody, once the user's data is used up; twice as long each time in a row, an hour at most.
+  Duration used_up_time = std::chrono::minutes(1);
   SpliceLimits session;
 };
 
@@ -149,6 +150,7 @@ class RelayServer {
   RelayPace pace_;
   MonotonicTime paused_until_{};
   MonotonicTime used_up_until_{};
+  Duration used_up_pause_{};  // the last one; 0: there was data since
   std::map<Hash256, Reservation> reservations_;
   std::unordered_map<std::uint64_t, std::size_t> open_by_prefix_;
 };

@@ -69,12 +69,11 @@ PartMoves::Decision PartMoves::joining(const Facts& facts) {
     fitting[part].can_get = fitting[part].can_get && facts.fitting[part];
   const bool any =
       std::any_of(fitting.begin(), fitting.end(), [](const plan::ModelPart& part) { return part.can_get; });
-  if (!any) begins_with_ = facts.held;
-  if (!begins_with_)
+  if (!begins_with_ && any)
     begins_with_ = plan::choose_part(fitting, holders_in(facts.registry, parts_, facts.wall), self_);
   Decision decision;
-  decision.wanted = begins_with_;
-  if (*begins_with_ != facts.held) decision.model = begins_with_;
+  decision.wanted = begins_with_.value_or(facts.held);
+  if (*decision.wanted != facts.held) decision.model = decision.wanted;
   return decision;
 }
 

@@ -113,14 +113,20 @@ void Reachability::update_own_path() {
 
 void Reachability::seen(const net::PeerChannel& by, const platform::Endpoint& at) {
   const ReachKeeper::Observer observer = observer_of(by);
-  if (context_.options.listens_in_version_of(at.ip)) {
-    for (const ReachKeeper::Observer one : std::exchange(undialable_, {})) keeper_.gone(one);
-  } else {
-    const auto known = keeper_.seen_at();
-    if (known && context_.options.listens_in_version_of(known->ip)) return;
-    undialable_.insert(observer);
+  if (!context_.options.listens_in_version_of(at.ip)) {
+    dialable_.erase(observer);
+    undialable_[observer] = at;
+    return count_undialable();
   }
+  for (const auto& [one, elsewhere] : undialable_) keeper_.gone(one);
+  undialable_.erase(observer);
+  dialable_.insert(observer);
   keeper_.seen(observer, at);
+}
+
+void Reachability::count_undialable() {
+  if (!dialable_.empty()) return;
+  for (const auto& [observer, at] : undialable_) keeper_.seen(observer, at);
 }
 
 void Reachability::gone(const net::PeerChannel& observer) {
@@ -129,8 +135,10 @@ void Reachability::gone(const net::PeerChannel& observer) {
     return observer_of(*peer.channel) == observer_of(observer);
   });
   if (others) return;
+  dialable_.erase(observer_of(observer));
   undialable_.erase(observer_of(observer));
   keeper_.gone(observer_of(observer));
+  count_undialable();
 }
 
 bool Reachability::due(const net::PeerChannel& observer) const {

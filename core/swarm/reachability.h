@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -59,7 +60,7 @@ class Reachability {
   ~Reachability();
 
   // The node at the other end of this connection sees this one at this address. One of an IP version in which
-  // this node does not listen counts only while no other is known: it may still lead to a relay.
+  // this node does not listen counts only while nobody sees another one: it may still lead to a relay.
   void seen(const net::PeerChannel& by, const platform::Endpoint& at);
   // The connection has ended. What its address group sees counts on while another first connection is of it.
   void gone(const net::PeerChannel& observer);
@@ -90,6 +91,7 @@ class Reachability {
  private:
   net::Hello own_hello() const;
   void listen_to_tunnels();
+  void count_undialable();
   void on_reach_changed();
   void on_punchable_changed();
   void on_relay_changed(std::optional<platform::Endpoint> relay, std::string trouble);
@@ -102,8 +104,10 @@ class Reachability {
   const MemberContext context_;
   const Events events_;
   ReachKeeper keeper_;
-  std::set<ReachKeeper::Observer> undialable_;  // see this node where it does not listen
-  std::unique_ptr<Puncher> puncher_;            // null: no tunnels
+  // The connected observers that see this node at an address of an IP version in which it listens, and the others.
+  std::set<ReachKeeper::Observer> dialable_;
+  std::map<ReachKeeper::Observer, platform::Endpoint> undialable_;
+  std::unique_ptr<Puncher> puncher_;  // null: no tunnels
   std::optional<platform::Endpoint> relay_, turn_;
   std::string relay_trouble_, turn_trouble_;
   TurnIngress turn_ingress_;

@@ -61,7 +61,6 @@ file(WRITE "{listing}" "${{CMAKE_INSTALL_MANIFEST_FILES}}")
         for kind in ("system", "user"):
             unit = packages.path(f"/usr/lib/systemd/{kind}/neuroshardd.service").read_text()
             self.assertRegex(unit, r"(?m)^ExecStart=\S+ run .*--existing-wallet")
-            self.assertRegex(unit, r"(?m)^RestartPreventExitStatus=.*\b66\b")
 
     def test_a_module_that_is_left_out_is_found(self):
         """The same package without one module, packed again."""

@@ -220,6 +220,8 @@ bool ModelSetup::next_size_fits() const {
   const std::vector<compute::StageRange> parts = config::model_parts(next);
   TrainingMemoryRequest request = memory_request(
       next, parts.empty() ? compute::whole_range(config::model_shape(next)) : parts.at(parts_.info.part));
+  // With something to spare: the node starts anew for it, and then other programs may have a little more of the memory.
+  request.outer_bytes += parts_.memory.plan.limit / 16;
   if (plan_training_memory(request).ok()) return true;
   if (settings().word(config::Setting::Precision) != "auto") return false;
   request.precision = compute::Precision::Fp32;

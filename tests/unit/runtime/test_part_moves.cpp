@@ -158,8 +158,12 @@ class TestPartMoves : public QObject {
     // A newcomer that has room for that part only stays with it.
     plan.fitting = {false, true};
     PartMoves small(plan.id(plan.chain.add_node()), {1, 1});
-    const auto decision = small.decide(plan.facts(1));
+    auto decision = small.decide(plan.facts(1));
     QVERIFY(decision.wanted == 1u && !decision.model);
+    // Until there is a choice.
+    plan.fitting = {true, true};
+    decision = small.decide(plan.facts(1));
+    QVERIFY(decision.wanted == 0u && decision.model == 0u);
   }
 
   void candidates_count_for_nothing() {
