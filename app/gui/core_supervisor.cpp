@@ -147,7 +147,7 @@ void CoreSupervisor::on_absent(const CoreAbsence& why) {
         if (was_running) set_phase(CorePhase::Looking);
         return;
       }
-      if (!was_running && !lost_) return launch(false);
+      if (!was_running && !lost_) return launch(request_.safe);
       return went(why.kind == Kind::Killed, {}, 0);
     case CorePhase::WrongVersion:
       if (!launcher_.pid() && why.kind != Kind::Silent) launch(false);
@@ -319,6 +319,10 @@ void CoreSupervisor::finish_stop(bool clean) {
   if (!restart_ && !next_) return set_phase(CorePhase::Stopped);
   restart_ = false;
   if (clean) return launch(restart_safe_);
+  if (!next_) {  // a restart: the late end of this core leads to it
+    next_ = request_;
+    next_->safe = restart_safe_;
+  }
   status_.error = make_error(ErrorCode::Timeout, "the core does not stop; it is still writing, or it hangs");
   set_phase(CorePhase::Failed);
 }

@@ -76,8 +76,10 @@ class CoreSupervisor final : public QObject {
   void open_remote(const QString& control_file);
   void close();  // detaches; the core keeps running
 
-  void start();             // now: from Stopped, Failed or Waiting
-  void restart(bool safe);  // ours: a clean stop, then a start; "Restart normally" is restart(false)
+  void start();  // now: from Stopped, Failed or Waiting
+  // Ours: a clean stop, then a start; "Restart normally" is restart(false). As with move_to(), the wish
+  // outlives stop_limit.
+  void restart(bool safe);
   // A clean stop of the core that we started; any other core is only detached. Then stopped(), within
   // stop_limit.
   void quit();

@@ -21,6 +21,13 @@ class TestSupervisor : public QObject, protected SupervisorFixture {
   void a_core_that_is_silent_is_not_started_twice();
   void a_core_that_was_silent_before_it_ended_is_told();
   void a_core_that_never_answers_is_told();
+  void a_restart_waits_for_a_slow_end();
+  void a_restart_waits_for_a_core_that_only_the_link_sees();
+
+ private:
+  void wait_too_long_for_a_stop() {
+    wait(std::chrono::duration_cast<seconds>(SupervisorLimits().stop_limit) + seconds(1));
+  }
 };
 
 void TestSupervisor::attaches_to_a_core_that_runs() {
@@ -209,6 +216,42 @@ void TestSupervisor::a_core_that_never_answers_is_told() {
   link_->come(*launcher_->pid());  // late, and welcome
   QCOMPARE(phase(), CorePhase::Running);
   QVERIFY(supervisor_->status().ours);
+}
+
+void TestSupervisor::a_restart_waits_for_a_slow_end() {
+  start_ours();
+  supervisor_->restart(false);
+  wait_too_long_for_a_stop();
+  QCOMPARE(phase(), CorePhase::Failed);
+  // "Try again" waits once more.
+  supervisor_->start();
+  QCOMPARE(phase(), CorePhase::Stopping);
+  wait_too_long_for_a_stop();
+  QCOMPARE(phase(), CorePhase::Failed);
+  QCOMPARE(launcher_->requests.size(), std::size_t{1});
+  launcher_->end(false, 0);
+  link_->go(CoreAbsence::Kind::None);
+  QCOMPARE(phase(), CorePhase::Starting);
+  QCOMPARE(launcher_->requests.size(), std::size_t{2});
+  QCOMPARE(launcher_->requests.back().data_directory, QString("/data"));
+  QVERIFY(!launcher_->requests.back().safe);
+}
+
+void TestSupervisor::a_restart_waits_for_a_core_that_only_the_link_sees() {
+  supervisor_->remember({7, 1});
+  open();
+  link_->come(7);
+  supervisor_->restart(true);
+  wait_too_long_for_a_stop();
+  QCOMPARE(phase(), CorePhase::Failed);
+  link_->go(CoreAbsence::Kind::Silent);
+  QCOMPARE(phase(), CorePhase::Failed);
+  link_->go(CoreAbsence::Kind::None);
+  QCOMPARE(phase(), CorePhase::Looking);
+  link_->go(CoreAbsence::Kind::None);
+  QCOMPARE(phase(), CorePhase::Starting);
+  QCOMPARE(launcher_->requests.size(), std::size_t{1});
+  QVERIFY(launcher_->requests.back().safe);
 }
 
 NS_TEST(TestSupervisor)
