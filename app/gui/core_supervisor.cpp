@@ -181,7 +181,10 @@ void CoreSupervisor::on_ended(const CoreExit& exit) {
       next_wait_ = std::min(next_wait_ * 2, limits_.last_wait);
       return set_phase(CorePhase::Waiting);
     case CorePhase::Running:
-    case CorePhase::Looking: detach(); return went(exit.crashed || exit.code != 0, exit.said, exit.code);
+    case CorePhase::Looking:
+      if (status_.remote) return;  // the window shows another computer's core
+      detach();
+      return went(exit.crashed || exit.code != 0, exit.said, exit.code);
     case CorePhase::Failed:
       if (next_) return open(LaunchRequest(*next_));
       return;

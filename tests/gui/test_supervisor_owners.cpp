@@ -19,6 +19,8 @@ class TestSupervisorOwners : public QObject, protected SupervisorFixture {
   void a_core_that_came_first_is_used();
   void nothing_is_started_without_its_data();
   void another_computer_is_never_started();
+  void another_computer_stays_when_the_local_core_ends();
+  void another_directory_is_opened_from_another_computer();
   void another_directory_waits_for_the_end_of_what_it_started();
   void another_directory_is_kept_while_a_core_hangs();
 };
@@ -126,6 +128,40 @@ void TestSupervisorOwners::another_computer_is_never_started() {
   QVERIFY(!supervisor_->status().ours);
   supervisor_->quit();
   QVERIFY(link_->node->commands().empty());
+}
+
+void TestSupervisorOwners::another_computer_stays_when_the_local_core_ends() {
+  for (const bool crashed : {false, true}) {
+    make();
+    start_ours();
+    supervisor_->open_remote("/tmp/control.json");
+    launcher_->end(crashed, 0);
+    QCOMPARE(phase(), CorePhase::Looking);
+    QVERIFY(supervisor_->status().remote);
+    wait(seconds(60));
+    QCOMPARE(launcher_->requests.size(), std::size_t{1});
+    link_->come(7);
+    QCOMPARE(phase(), CorePhase::Running);
+    // Back on this computer, its core starts as if for the first time.
+    open();
+    link_->go(crashed ? CoreAbsence::Kind::Killed : CoreAbsence::Kind::None);
+    QCOMPARE(phase(), CorePhase::Starting);
+    QCOMPARE(launcher_->requests.size(), std::size_t{2});
+    QVERIFY(!supervisor_->status().crashed);
+    QCOMPARE(supervisor_->status().crashes, std::size_t{0});
+  }
+}
+
+void TestSupervisorOwners::another_directory_is_opened_from_another_computer() {
+  start_ours();
+  supervisor_->open_remote("/tmp/control.json");
+  supervisor_->move_to({"/other", {}, false, {}});
+  QCOMPARE(launcher_->terminated, 1);
+  wait(std::chrono::duration_cast<seconds>(SupervisorLimits().stop_limit) + seconds(1));
+  QCOMPARE(phase(), CorePhase::Failed);
+  launcher_->end(false, 0);
+  QCOMPARE(link_->opened.last(), QString("/other"));
+  QVERIFY(!supervisor_->status().remote);
 }
 
 void TestSupervisorOwners::another_directory_waits_for_the_end_of_what_it_started() {
