@@ -282,7 +282,8 @@ void Application::show_elsewhere() {
 void Application::on_core_status() {
   const CoreStatus& status = supervisor_->status();
   const CoreActions actions{[this] { supervisor_->start(); }, [this] { supervisor_->restart(false); },
-                            [this] { supervisor_->restart(false); }, [this] { here_->trigger(); }};
+                            [this] { supervisor_->restart(false); }, [this] { here_->trigger(); },
+                            [this] { supervisor_->dismiss_crashes(); }};
   tray_->set_core_life(core_life());
   window_->core_life_changed();
   here_->setVisible(status.remote);

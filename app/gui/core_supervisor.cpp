@@ -44,7 +44,6 @@ void CoreSupervisor::detach() {
 void CoreSupervisor::open(const LaunchRequest& request) {
   close();
   request_ = request;
-  crashes_.clear();
   next_wait_ = limits_.first_wait;
   set_phase(CorePhase::Looking);
   link_.open(request.data_directory);
@@ -79,6 +78,7 @@ void CoreSupervisor::close() {
   detach();
   link_.close();
   status_ = {};
+  crashes_.clear();
   restart_ = false;
   next_.reset();
   lost_ = false;
@@ -117,6 +117,7 @@ void CoreSupervisor::on_present(const CorePresence& core) {
   } else {
     status_.safe_mode = false;  // the snapshot knows
   }
+  if (!status_.safe_mode) forget_old_crashes();
   status_.phase = CorePhase::Running;
   Q_EMIT attached(node_);
   Q_EMIT status_changed();
@@ -211,6 +212,7 @@ void CoreSupervisor::crashed(const QString& said) {
   const MonotonicTime now = clock_.monotonic_now();
   if (node_ == nullptr && now - running_since_ > limits_.crash_window) next_wait_ = limits_.first_wait;
   crashes_.push_back(now);
+  status_.dismissed = false;
   forget_old_crashes();
   status_.said = said;
   if (status_.safe_mode) {
@@ -230,6 +232,11 @@ void CoreSupervisor::forget_old_crashes() {
                                 [oldest](MonotonicTime time) { return time < oldest; }),
                  crashes_.end());
   status_.crashes = crashes_.size();
+}
+
+void CoreSupervisor::dismiss_crashes() {
+  status_.dismissed = true;
+  Q_EMIT status_changed();
 }
 
 void CoreSupervisor::launch(bool safe) {
@@ -338,6 +345,11 @@ void CoreSupervisor::tick() {
     status_.error =
         make_error(ErrorCode::Timeout, "the core was started and does not answer; its log says more");
     return set_phase(CorePhase::Failed);
+  }
+  if (status_.phase == CorePhase::Running && !status_.safe_mode) {
+    const std::size_t before = status_.crashes;
+    forget_old_crashes();
+    if (status_.crashes != before) Q_EMIT status_changed();
   }
   if (status_.phase != CorePhase::Waiting) return;
   if (now >= next_start_) {

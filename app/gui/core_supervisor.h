@@ -47,7 +47,8 @@ struct CoreStatus {
   bool may_steer = true;    // false: its owner permits to look only
   bool safe_mode = false;   // was started so
   bool crashed = false;     // the last end was a crash
-  std::size_t crashes = 0;  // within the window
+  std::size_t crashes = 0;  // within the window; those before a start in safe mode stay
+  bool dismissed = false;   // the user put the message about these crashes away
   Error error;              // with Failed and WrongVersion, and of the last crash
   QString said;             // what it wrote last, for the details
   Duration wait{0};         // with Waiting: until the next start
@@ -83,6 +84,7 @@ class CoreSupervisor final : public QObject {
   // A clean stop of the core that we started; any other core is only detached. Then stopped(), within
   // stop_limit.
   void quit();
+  void dismiss_crashes();  // until the next one
   // Stops waiting for a core that ends.
   void give_up();
 

@@ -48,7 +48,7 @@ std::optional<BannerContent> CoreWords::banner(const CoreStatus& status, const C
         banner.actions = {{tr("Restart normally"), actions.try_normally, true}};
         return banner;
       }
-      if (status.crashes == 0) return std::nullopt;
+      if (status.crashes == 0 || status.dismissed) return std::nullopt;
       banner.tone = Tone::Warning;
       banner.title = tr("The core crashed and was restarted");
       banner.text =
@@ -56,6 +56,7 @@ std::optional<BannerContent> CoreWords::banner(const CoreStatus& status, const C
              "after three crashes it starts in safe mode. Diagnostics has the details.",
              nullptr, static_cast<int>(status.crashes));
       banner.can_close = true;
+      banner.on_close = actions.dismiss;
       return banner;
     case CorePhase::Waiting:
       banner.tone = Tone::Danger;

@@ -15,7 +15,8 @@ struct CoreActions {
   std::function<void()> start_now;
   std::function<void()> try_normally;
   std::function<void()> restart;
-  std::function<void()> back;  // to this computer's core
+  std::function<void()> back;     // to this computer's core
+  std::function<void()> dismiss;  // the message about crashes
 };
 
 class CoreWords {

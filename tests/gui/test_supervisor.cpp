@@ -14,6 +14,9 @@ class TestSupervisor : public QObject, protected SupervisorFixture {
   void restarts_after_a_crash_later_each_time();
   void three_crashes_lead_to_safe_mode_and_back();
   void crashes_long_ago_do_not_count();
+  void crashes_long_ago_are_told_no_more();
+  void a_dismissed_crash_is_told_no_more();
+  void crashes_here_are_not_told_of_another_computer();
   void a_crash_in_safe_mode_is_told_and_not_repeated();
   void a_core_that_cannot_start_says_why();
   void a_held_directory_is_tried_again();
@@ -25,6 +28,15 @@ class TestSupervisor : public QObject, protected SupervisorFixture {
   void a_restart_waits_for_a_core_that_only_the_link_sees();
 
  private:
+  void crash_and_come_back() {
+    crash();
+    wait(seconds(60));
+    link_->come(*launcher_->pid());
+  }
+  std::optional<ui::BannerContent> shown_banner() {
+    return CoreWords::banner(supervisor_->status(),
+                             {{}, {}, {}, {}, [this] { supervisor_->dismiss_crashes(); }});
+  }
   void wait_too_long_for_a_stop() {
     wait(std::chrono::duration_cast<seconds>(SupervisorLimits().stop_limit) + seconds(1));
   }
@@ -106,6 +118,57 @@ void TestSupervisor::crashes_long_ago_do_not_count() {
     QVERIFY2(!launcher_->requests.back().safe, "two within ten minutes are not three");
     link_->come(*launcher_->pid());
   }
+}
+
+void TestSupervisor::crashes_long_ago_are_told_no_more() {
+  start_ours();
+  crash_and_come_back();
+  QVERIFY(shown_banner().has_value());
+  QSignalSpy changed(supervisor_.get(), &CoreSupervisor::status_changed);
+  wait(std::chrono::minutes(11));
+  QCOMPARE(supervisor_->status().crashes, std::size_t{0});
+  QCOMPARE(changed.count(), 1);  // the window looks again
+  QVERIFY(!shown_banner().has_value());
+  link_->go(CoreAbsence::Kind::Silent);
+  link_->come(*launcher_->pid());
+  QVERIFY(!shown_banner().has_value());
+
+  // Nor one that got old while the core was silent.
+  crash_and_come_back();
+  link_->go(CoreAbsence::Kind::Silent);
+  wait(std::chrono::minutes(11));
+  link_->come(*launcher_->pid());
+  QVERIFY(!shown_banner().has_value());
+
+  // Safe mode stays, and says why.
+  for (int i = 0; i < 3; ++i) crash_and_come_back();
+  wait(std::chrono::minutes(11));
+  QVERIFY(supervisor_->status().safe_mode);
+  QCOMPARE(supervisor_->status().crashes, std::size_t{3});
+}
+
+void TestSupervisor::a_dismissed_crash_is_told_no_more() {
+  start_ours();
+  crash_and_come_back();
+  const auto told = shown_banner();
+  QVERIFY(told && told->can_close && told->on_close);
+  told->on_close();
+  QVERIFY(!shown_banner().has_value());
+  link_->go(CoreAbsence::Kind::Silent);
+  link_->come(*launcher_->pid());
+  QVERIFY(!shown_banner().has_value());
+  QCOMPARE(supervisor_->status().crashes, std::size_t{1});  // it counts on
+  crash_and_come_back();
+  QVERIFY(shown_banner().has_value());
+}
+
+void TestSupervisor::crashes_here_are_not_told_of_another_computer() {
+  start_ours();
+  crash_and_come_back();
+  supervisor_->open_remote("/tmp/control.json");
+  link_->come(7);
+  QCOMPARE(phase(), CorePhase::Running);
+  QVERIFY(!shown_banner().has_value());
 }
 
 void TestSupervisor::a_crash_in_safe_mode_is_told_and_not_repeated() {
