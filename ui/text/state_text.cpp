@@ -143,7 +143,8 @@ StateText StateWords::paused(const node::Snapshot& snapshot, WallTime now) {
   const bool by_user = has_reason(snapshot, "user") || has_reason(snapshot, "snooze");
   StateText text =
       make_state(DisplayState::Paused, by_user ? Tone::Paused : Tone::Warning, "state-paused", tr("Paused"));
-  if (snapshot.snoozed_until) {
+  // The end of a snooze resumes nothing while contributing is off.
+  if (snapshot.snoozed_until && !has_reason(snapshot, "user")) {
     text.word = tr("Snoozed");
     text.reason = tr("until %1").arg(Format::until(*snapshot.snoozed_until, now));
   } else if (!snapshot.pause_reasons.empty()) {

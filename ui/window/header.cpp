@@ -126,7 +126,7 @@ void Header::refresh(const node::Snapshot* snapshot, bool attached) {
   const bool usable = attached && snapshot != nullptr;
   const bool can_steer = usable && context_.bridge.may_steer();
   contribute_->setEnabled(can_steer && !snapshot->safe_mode);
-  snooze_->setEnabled(contribute_->isEnabled());
+  snooze_->setEnabled(contribute_->isEnabled() && snapshot->contributing);
   finish_->setEnabled(contribute_->isEnabled());
   anyway_->setVisible(can_steer && state_.can_override && snapshot->state == node::RunState::Paused);
   end_snooze_->setVisible(usable && snapshot->snoozed_until.has_value());

@@ -16,6 +16,7 @@ class TestTrayText : public QObject {
   void initTestCase() { Q_INIT_RESOURCE(icons); }
   void six_states_have_six_icons();
   void every_reason_is_told();
+  void a_snooze_has_an_end_only_while_contributing_is_on();
   void idle_says_what_ended_the_training();
   void unknown_is_a_dash();
   void a_core_that_does_not_answer();
@@ -55,6 +56,21 @@ void TestTrayText::every_reason_is_told() {
   QVERIFY2(both.tooltip.contains("on battery, 40 %") && both.tooltip.contains("the network is metered"),
            qPrintable(both.tooltip));
   QVERIFY(both.status.startsWith("Paused"));
+}
+
+void TestTrayText::a_snooze_has_an_end_only_while_contributing_is_on() {
+  node::Snapshot snapshot;
+  snapshot.state = node::RunState::Paused;
+  snapshot.snoozed_until = now_ + std::chrono::minutes(30);
+  snapshot.pause_reasons = {{"snooze", "snoozed", snapshot.snoozed_until, false}};
+  QVERIFY2(view(snapshot).status.startsWith("Snoozed"), qPrintable(view(snapshot).status));
+  snapshot.contributing = false;
+  const node::PauseReason user{"user", "you switched contributing off", std::nullopt, false};
+  snapshot.pause_reasons.insert(snapshot.pause_reasons.begin(), user);
+  QVERIFY2(view(snapshot).status.startsWith("Paused: you switched contributing off"),
+           qPrintable(view(snapshot).status));
+  const StateText pill = StateWords::describe(&snapshot, true, std::nullopt, now_);
+  QVERIFY2(pill.reason.startsWith("you switched contributing off"), qPrintable(pill.reason));
 }
 
 void TestTrayText::idle_says_what_ended_the_training() {

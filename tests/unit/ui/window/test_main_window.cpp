@@ -120,9 +120,12 @@ class MainWindowTest : public QObject {
     QTRY_VERIFY(pill()->text().contains("Paused"));
     QVERIFY(!pill()->toolTip().isEmpty());
     QTRY_VERIFY(!find<QAbstractButton>("contribute")->isChecked());
+    // A snooze would end without effect.
+    QTRY_VERIFY(!find<QToolButton>("snooze")->isEnabled());
     QTest::keyClick(find<QAbstractButton>("contribute"), Qt::Key_Space);
     QTRY_VERIFY(commanded("contribute on"));
     QTRY_VERIFY(pill()->text().contains("Training"));
+    QTRY_VERIFY(find<QToolButton>("snooze")->isEnabled());
   }
   void a_refused_command_is_told_and_the_switch_goes_back() {
     fixture_->node->refuse(make_error(ErrorCode::Busy, "another change is under way"));
