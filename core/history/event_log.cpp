@@ -77,7 +77,13 @@ Expected<EventPage> EventLog::after(std::int64_t cursor, std::uint32_t limit, Lo
   select.bind(2, static_cast<std::int64_t>(level));
   select.bind(3, std::int64_t{limit} + 1);
   NS_ASSIGN_OR_RETURN(EventPage page, collect(select, limit));
-  page.next = page.events.empty() ? cursor : page.events.back().sequence;
+  if (!page.events.empty()) {
+    page.next = page.events.back().sequence;
+    return page;
+  }
+  NS_ASSIGN_OR_RETURN(storage::Statement newest, database_.prepare("SELECT max(sequence) FROM events"));
+  NS_RETURN_IF_ERROR(newest.step());
+  page.next = std::min(cursor, newest.column_int(0));  // NULL, of an empty table, reads as 0
   return page;
 }
 

@@ -28,7 +28,7 @@ struct Event {
 
 struct EventPage {
   std::vector<Event> events;  // ascending
-  std::int64_t next = 0;      // cursor for the following page
+  std::int64_t next = 0;      // cursor for the following page; below the query's: that one is of another log
   bool more = false;
 };
 
@@ -44,7 +44,7 @@ class EventLog {
   std::uint64_t dropped() const { return dropped_; }
 
   // Events of at least `level` after the cursor (0: from the oldest), at most `limit` (1 …
-  // max_events_per_query).
+  // max_events_per_query). A cursor beyond the newest event goes back to it.
   Expected<EventPage> after(std::int64_t cursor, std::uint32_t limit, LogLevel level = LogLevel::Debug);
 
  private:

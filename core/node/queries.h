@@ -49,7 +49,7 @@ struct LogEntry {
 };
 struct LogPage {
   std::vector<LogEntry> entries;  // ascending
-  std::uint64_t next = 0;         // `after` of the following page
+  std::uint64_t next = 0;         // `after` of the following page; below the query's: the log was set back
   bool more = false;
   std::uint64_t dropped = 0;  // records between `after` and the first entry that are not kept any more
 };

@@ -221,7 +221,8 @@ Expected<void> FakeNode::query_logs(const node::LogQuery& query, node::Reply<nod
     }
     page.entries.push_back(entry);
   }
-  page.next = page.entries.empty() ? query.after : page.entries.back().sequence;
+  const std::uint64_t newest = logs.empty() ? 0 : logs.back().sequence;
+  page.next = page.entries.empty() ? std::min(query.after, newest) : page.entries.back().sequence;
   if (query.after != 0 && !logs.empty() && logs.front().sequence > query.after + 1)
     page.dropped = logs.front().sequence - query.after - 1;
   return answer<node::LogPage>("logs", std::move(reply), std::move(page));

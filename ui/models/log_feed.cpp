@@ -32,6 +32,11 @@ void LogFeed::tick() {
 
 void LogFeed::ask() {
   if (asking_ || !bridge_.attached()) return;
+  // Another core numbers its lines on its own: a cursor of the one before means nothing there.
+  if (const auto snapshot = bridge_.snapshot(); snapshot && snapshot->identity.instance_id != core_) {
+    core_ = snapshot->identity.instance_id;
+    start_over();
+  }
   asking_ = true;
   node::LogQuery query;
   query.after = after_;
@@ -45,6 +50,13 @@ void LogFeed::ask() {
       [this](const Expected<node::LogPage>& page) { take(page); });
 }
 
+void LogFeed::start_over() {
+  waiting_.clear();
+  dropped_ = 0;
+  after_ = 0;
+  model_.clear();
+}
+
 void LogFeed::take(const Expected<node::LogPage>& page) {
   asking_ = false;
   if (!page.ok()) {
@@ -52,11 +64,7 @@ void LogFeed::take(const Expected<node::LogPage>& page) {
     return;
   }
   if (page->next < after_) {
-    // Another log: another core, or its history was set back.
-    waiting_.clear();
-    dropped_ = 0;
-    after_ = 0;
-    model_.clear();
+    start_over();  // the core's history was set back
     return;
   }
   // A gap stands before the lines of its page; one of lines that wait is handed over first.

@@ -5,6 +5,7 @@
 
 #include <QObject>
 #include <QTimer>
+#include <string>
 #include <vector>
 
 #include "core/base/expected.h"
@@ -37,11 +38,13 @@ class LogFeed final : public QObject {
 
  private:
   void ask();
+  void start_over();
   void take(const Expected<node::LogPage>& page);
 
   Bridge& bridge_;
   LogModel& model_;
   QTimer timer_;
+  std::string core_;  // instance id of the core whose lines the model has
   quint64 after_ = 0;
   bool asking_ = false;
   std::vector<node::LogEntry> waiting_;

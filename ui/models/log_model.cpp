@@ -60,11 +60,12 @@ void LogModel::append(const std::vector<node::LogEntry>& entries, quint64 droppe
 }
 
 void LogModel::clear() {
-  beginRemoveRows({}, 0, std::max(0, rowCount() - 1));
+  const bool any = !shown_.empty();
+  if (any) beginRemoveRows({}, 0, rowCount() - 1);
   lines_.drop_before(lines_.end());
   next_unfiltered_ = lines_.end();
   shown_.clear();
-  endRemoveRows();
+  if (any) endRemoveRows();
   dropped_ = 0;
   filter_timer_.stop();
 }

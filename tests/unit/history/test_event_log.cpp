@@ -27,6 +27,7 @@ class TestEventLog : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void pages_by_cursor();
+  void a_cursor_of_another_log_goes_back();
   void filters_by_level();
   void survives_restarts();
   void is_bounded();
@@ -71,6 +72,20 @@ void TestEventLog::pages_by_cursor() {
   QCOMPARE(newest->events[0].text, std::string("event 6"));
   QCOMPARE(newest->events[1].text, std::string("new"));
   QCOMPARE(newest->events[1].time_ms - newest->events[0].time_ms, std::int64_t{1000});
+}
+
+void TestEventLog::a_cursor_of_another_log_goes_back() {
+  Database database = open_database(":memory:");
+  ManualClock clock;
+  history::EventLog log(database, clock);
+  QCOMPARE(log.after(9, 3)->next, std::int64_t{0});
+  log.append(LogLevel::Info, "train", "first");
+  log.append(LogLevel::Info, "train", "second");
+  const auto page = log.after(9, 3);
+  QVERIFY(page.ok() && page->events.empty() && !page->more);
+  QCOMPARE(page->next, std::int64_t{2});
+  // Events of a lower level count: they are of the same log.
+  QCOMPARE(log.after(1, 3, LogLevel::Error)->next, std::int64_t{1});
 }
 
 void TestEventLog::filters_by_level() {

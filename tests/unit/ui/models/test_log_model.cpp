@@ -50,6 +50,8 @@ class TestLogModel : public QObject {
   void the_feed_reads_all_pages_in_batches();
   void the_feed_bounds_what_waits();
   void the_feed_tells_a_failure();
+  void the_feed_begins_anew_with_another_core();
+  void the_feed_begins_anew_with_another_history();
 };
 
 void TestLogModel::lines_are_appended_and_never_reset() {
@@ -213,6 +215,44 @@ void TestLogModel::the_feed_tells_a_failure() {
   node->fail_queries({});
   node->logs = many(1, 3);
   QTRY_COMPARE(model.rowCount(), 3);  // it goes on asking
+  bridge.attach(nullptr);
+}
+
+void TestLogModel::the_feed_begins_anew_with_another_core() {
+  auto first = std::make_shared<FakeNode>(), second = std::make_shared<FakeNode>();
+  first->logs = many(1, 20);
+  first->publish([](node::Snapshot& next) { next.identity.instance_id = "one"; });
+  for (std::uint64_t i = 1; i <= 30; ++i) second->logs.push_back(entry(i, "other " + std::to_string(i)));
+  second->publish([](node::Snapshot& next) { next.identity.instance_id = "two"; });
+  Bridge bridge;
+  LogModel model;
+  QAbstractItemModelTester tester(&model);
+  LogFeed feed(bridge, model);
+  bridge.attach(first);
+  feed.start();
+  QTRY_COMPARE(model.rowCount(), 20);
+  bridge.attach(nullptr);
+  QTest::qWait(150);
+  QCOMPARE(model.rowCount(), 20);  // the last lines of a core that is gone stay
+  bridge.attach(second);
+  QTRY_COMPARE(model.rowCount(), 30);
+  QCOMPARE(message(model, 0), QStringLiteral("other 1"));
+  QCOMPARE(message(model, 29), QStringLiteral("other 30"));
+  bridge.attach(nullptr);
+}
+
+void TestLogModel::the_feed_begins_anew_with_another_history() {
+  auto node = std::make_shared<FakeNode>();
+  node->logs = many(1, 20);
+  Bridge bridge;
+  bridge.attach(node);
+  LogModel model;
+  LogFeed feed(bridge, model);
+  feed.start();
+  QTRY_COMPARE(model.rowCount(), 20);
+  node->logs = {entry(1, "new")};
+  QTRY_COMPARE(model.rowCount(), 1);
+  QCOMPARE(message(model, 0), QStringLiteral("new"));
   bridge.attach(nullptr);
 }
 
