@@ -40,6 +40,10 @@ std::uint32_t experts_of(const std::vector<node::ExpertLoad>& loads) {
   return experts;
 }
 
+QString no_loads() {
+  return Words::tr("The loads appear with the first training step of a model with experts.");
+}
+
 QString times(double load) {
   return QLocale().toString(load, 'f', 2);
 }
@@ -120,8 +124,7 @@ Card* ExpertsPage::make_matrix() {
   inside->setContentsMargins(0, 0, 0, 0);
   matrix_ = new CellGrid(theme(), tr("Load of the experts"), picture);
   matrix_->setObjectName(QStringLiteral("expert_matrix"));
-  detail_ = make_paragraph(tr("The loads appear with the first training step of a model with experts."),
-                           "muted", picture);
+  detail_ = make_paragraph(no_loads(), "muted", picture);
   inside->addWidget(matrix_);
   inside->addWidget(detail_);
   connect(matrix_, &CellGrid::current_changed, this, [this](int row, int cell) {
@@ -183,6 +186,11 @@ void ExpertsPage::hidden() {
 }
 
 void ExpertsPage::refresh(const node::Snapshot& snapshot) {
+  if (is_another_core(snapshot)) {
+    clear_loads();
+    pause_.stop();
+    asked_step_.reset();
+  }
   step_ = snapshot.training.step;
   const auto& last = snapshot.training.last_step;
   balance_->set(last && last->balance > 0 ? times(last->balance) : Format::dash());
@@ -200,9 +208,21 @@ void ExpertsPage::ask() {
       },
       [this](const Expected<std::vector<node::ExpertLoad>>& answer) {
         asking_ = false;
-        if (answer.ok() && !answer->empty()) show_loads(*answer);
+        if (answer.ok()) answer->empty() ? clear_loads() : show_loads(*answer);
         if (shown_) pause_.start();
       });
+}
+
+void ExpertsPage::clear_loads() {
+  matrix_->set_content({});
+  detail_->setText(no_loads());
+  model_->setRowCount(0);
+  classes_->setRowCount(0);
+  histogram_->set_bars({}, {});
+  histogram_->hide();
+  spread_twin_->setEnabled(false);
+  busiest_->set(Format::dash());
+  quietest_->set(Format::dash());
 }
 
 void ExpertsPage::show_loads(const std::vector<node::ExpertLoad>& loads) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QTimer>
+#include <optional>
 
 #include "ui/pages/page.h"
 
@@ -40,6 +41,7 @@ class ExpertsPage final : public Page {
   Card* make_scarcity();
   void ask();
   void show_loads(const std::vector<node::ExpertLoad>& loads);
+  void clear_loads();
 
   CellGrid* matrix_;
   TableView* table_;
@@ -52,7 +54,8 @@ class ExpertsPage final : public Page {
   Fact* busiest_;
   Fact* quietest_;
   QTimer pause_;
-  std::uint64_t step_ = 0, asked_step_ = 0;
+  std::uint64_t step_ = 0;
+  std::optional<std::uint64_t> asked_step_;  // nothing: this core was not asked yet
   bool shown_ = false, asking_ = false;
 };
 

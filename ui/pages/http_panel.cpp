@@ -65,6 +65,13 @@ HttpPanel::HttpPanel(const Theme& theme, Bridge& bridge, QWidget* parent)
   key_part_ = build_key(theme);
   column->addWidget(key_part_);
   column->addWidget(build_examples(theme));
+  // Another core has another key, in another place.
+  connect(&bridge_, &Bridge::attached_changed, this, [this](bool attached) {
+    hide_key();
+    key_file_.clear();
+    show_example();
+    if (attached && isVisible()) look();
+  });
 }
 
 QWidget* HttpPanel::build_state(const Theme&) {

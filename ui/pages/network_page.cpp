@@ -41,6 +41,14 @@ QString slot_name(const node::SlotEntry& slot) {
   return Words::tr("Layer %1, expert %2").arg(slot.layer).arg(slot.expert);
 }
 
+QString no_map() {
+  return Words::tr("The map appears once a model is loaded: start training, or wait while it loads.");
+}
+
+QString no_memory() {
+  return Words::tr("Shown once a model is loaded.");
+}
+
 QString replicas_text(const node::SlotEntry& slot) {
   return slot.replicas ? Format::integer(*slot.replicas) : Format::dash();
 }
@@ -127,9 +135,7 @@ Card* NetworkPage::make_map() {
   inside->setContentsMargins(0, 0, 0, 0);
   map_ = new CellGrid(theme(), tr("Layer map"), picture);
   map_->setObjectName(QStringLiteral("layer_map"));
-  detail_ =
-      make_paragraph(tr("The map appears once a model is loaded: start training, or wait while it loads."),
-                     "muted", picture);
+  detail_ = make_paragraph(no_map(), "muted", picture);
   inside->addWidget(map_);
   inside->addWidget(detail_);
   connect(map_, &CellGrid::current_changed, this, [this](int row, int cell) {
@@ -169,7 +175,7 @@ Card* NetworkPage::make_memory() {
   memory_ = new Donut(theme(), tr("Memory by kind of slot"), card);
   memory_->setObjectName(QStringLiteral("memory_by_kind"));
   memory_->hide();
-  memory_note_ = make_paragraph(tr("Shown once a model is loaded."), "muted", card);
+  memory_note_ = make_paragraph(no_memory(), "muted", card);
   card->body()->addWidget(memory_);
   card->body()->addWidget(memory_note_);
   card->body()->addStretch(1);
@@ -232,6 +238,12 @@ void NetworkPage::invite() {
 }
 
 void NetworkPage::refresh(const node::Snapshot& snapshot) {
+  if (is_another_core(snapshot)) {
+    clear_slots();
+    asked_parameters_ = 0;
+    invitation_.clear();
+    ask_network(false);
+  }
   const auto& part = snapshot.rounds.part;
   const std::vector<std::uint32_t> holders = part ? part->holders : std::vector<std::uint32_t>();
   const std::uint32_t number = part ? part->number : 0;
@@ -263,8 +275,19 @@ void NetworkPage::ask() {
       },
       [this](const Expected<std::vector<node::SlotEntry>>& answer) {
         asking_ = false;
-        if (answer.ok() && !answer->empty()) show_slots(*answer);
+        if (!answer.ok()) return;
+        answer->empty() ? clear_slots() : show_slots(*answer);
       });
+}
+
+void NetworkPage::clear_slots() {
+  map_->set_content({});
+  detail_->setText(no_map());
+  model_->setRowCount(0);
+  memory_->set_parts({});
+  memory_->hide();
+  memory_note_->setText(no_memory());
+  summary_->clear();
 }
 
 void NetworkPage::show_slots(const std::vector<node::SlotEntry>& entries) {

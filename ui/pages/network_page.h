@@ -42,6 +42,7 @@ class NetworkPage final : public Page {
   void ask_network(bool test);
   void invite();
   void show_slots(const std::vector<node::SlotEntry>& entries);
+  void clear_slots();
 
   CellGrid* map_;
   TableView* table_;

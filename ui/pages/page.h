@@ -6,6 +6,8 @@
 #include <QWidget>
 #include <functional>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/node/snapshot.h"
@@ -68,9 +70,15 @@ class Page : public QWidget {
     if (context_.navigate) context_.navigate(key, detail);
   }
   const Context& context() const { return context_; }
+  // Whether this snapshot is of another core than the one before: all that is shown of that one must go.
+  bool is_another_core(const node::Snapshot& snapshot) {
+    const std::string before = std::exchange(core_, snapshot.identity.instance_id);
+    return !before.empty() && before != core_;
+  }
 
  private:
   Context context_;
+  std::string core_;  // instance id of the last snapshot
   Sections sections_;
 };
 

@@ -317,7 +317,7 @@ void RoundsCards::show_report(const node::RoundsReport& report, WallTime now) {
   losses.name = tr("Network loss");
   for (const node::GlobalLossPoint& point : report.losses)
     losses.points.push_back({static_cast<double>(point.round), point.loss, point.loss, point.loss, 1});
-  if (losses.points.empty()) return;
+  if (losses.points.empty()) return losses_->plot()->set_series({});
   const double from = losses.points.front().x, to = losses.points.back().x;
   losses_->plot()->set_series({std::move(losses)});
   losses_->plot()->view()->set_full({from, std::max(to, from + 1)});

@@ -44,6 +44,16 @@ void SeriesFeed::stop() {
   pause_.stop();
 }
 
+void SeriesFeed::start_over() {
+  ++round_;  // an answer on the way is not shown
+  missing_ = 0;
+  step_ = 0;
+  stale_ = true;
+  plot_->set_series({});
+  plot_->view()->show_all();  // asks if the chart was zoomed
+  if (stale_) ask();
+}
+
 void SeriesFeed::ask() {
   if (!running_ || missing_ > 0 || !bridge_.attached()) return;
   stale_ = false;

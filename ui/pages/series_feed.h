@@ -28,6 +28,8 @@ class SeriesFeed final : public QObject {
   void update(std::uint64_t step);
   void start();  // asks at once, and again while it is started
   void stop();
+  // Another core: nothing of the chart holds any more.
+  void start_over();
 
  private:
   void ask();

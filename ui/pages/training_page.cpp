@@ -30,6 +30,10 @@ constexpr int page_margin = 16, column_width = 330, loss_height = 340, small_hei
 constexpr int most_steps = 100'000'000;
 constexpr int rounds_ms = 3000;
 
+QString no_parts() {
+  return TrainingPage::tr("Shown from the first step on.");
+}
+
 }  // namespace
 
 TrainingPage::TrainingPage(const Context& context, QWidget* parent) : Page(context, parent) {
@@ -158,7 +162,7 @@ Card* TrainingPage::make_controls() {
 Card* TrainingPage::make_breakdown() {
   auto* card = new Card(tr("Where a step's time goes"), this);
   breakdown_ = new ShareBar(theme(), tr("Where a step's time goes"), card);
-  breakdown_note_ = make_paragraph(tr("Shown from the first step on."), "caption", card);
+  breakdown_note_ = make_paragraph(no_parts(), "caption", card);
   card->add_control(new ExportButton(
       theme(), tr("Where a step's time goes"), QStringLiteral("step-time-parts"),
       [this] { return csv_of(breakdown_->parts()); }, [this] { return picture_of(*breakdown_, theme()); },
@@ -306,7 +310,21 @@ void TrainingPage::show_marks() {
   loss_->plot()->set_marks(std::move(all));
 }
 
+void TrainingPage::start_over() {
+  checkpoint_marks_.clear();
+  round_marks_.clear();
+  show_marks();
+  say({}, false);
+  breakdown_->set_parts({});
+  breakdown_note_->setText(no_parts());
+  rounds_->show_report({}, clock().wall_now());
+  for (SeriesFeed* feed : feeds_) feed->start_over();
+  ask_checkpoints();
+  ask_rounds();
+}
+
 void TrainingPage::refresh(const node::Snapshot& snapshot) {
+  if (is_another_core(snapshot)) start_over();
   show_controls(snapshot);
   const bool first = rounds_->isHidden();
   rounds_->show_snapshot(snapshot, bridge().may_steer());

@@ -56,6 +56,7 @@ class TrainingPage final : public Page {
   void ask_checkpoints();
   void show_controls(const node::Snapshot& snapshot);
   void show_marks();
+  void start_over();  // with another core
 
   QLineEdit* source_;
   QPushButton* folder_;

@@ -66,6 +66,15 @@ class PageFixture {
     node->publish(change);
     page->refresh(*node->snapshot());
   }
+  // Another core in place of this one, with its first snapshot.
+  void replace_core(std::shared_ptr<testing::FakeNode> other,
+                    const std::function<void(node::Snapshot&)>& change) {
+    bridge.attach(nullptr);
+    node = std::move(other);
+    node->publish(change);
+    bridge.attach(node);
+    page->refresh(*node->snapshot());
+  }
   template <class W>
   W* find(const char* name) const {
     W* found = page->findChild<W*>(QString::fromLatin1(name));

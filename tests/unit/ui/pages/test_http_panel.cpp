@@ -22,6 +22,7 @@ class TestHttpPanel : public QObject {
   void the_state_follows_the_server();
   void a_taken_port_is_shown_as_trouble();
   void the_key_is_hidden_until_it_is_shown();
+  void the_key_of_another_core_is_another();
   void the_key_is_copied_without_being_shown();
   void a_new_key_is_made_after_a_question();
   void a_removed_key_is_gone();
@@ -77,6 +78,20 @@ void TestHttpPanel::the_key_is_hidden_until_it_is_shown() {
   QTRY_COMPARE(key(), QStringLiteral("ns-0123456789abcdef"));
   fixture_->page->hidden();  // the person went to another page
   QCOMPARE(key(), QString());
+}
+
+void TestHttpPanel::the_key_of_another_core_is_another() {
+  fixture_->page->shown();
+  QTRY_VERIFY(example().contains("/srv/neuroshard/http.key"));
+  fixture_->click("http_show_key");
+  QTRY_COMPARE(key(), QStringLiteral("ns-0123456789abcdef"));
+  auto other = std::make_shared<testing::FakeNode>();
+  other->settings = fixture_->node->settings;
+  other->http_key_now.file = "/srv/other/http.key";
+  fixture_->replace_core(other, [](node::Snapshot& view) { view.program.network = "solo"; });
+  QCOMPARE(key(), QString());
+  QVERIFY(!example().contains("/srv/neuroshard/http.key"));
+  QTRY_VERIFY(example().contains("/srv/other/http.key"));
 }
 
 void TestHttpPanel::the_key_is_copied_without_being_shown() {

@@ -9,8 +9,11 @@
 
 #include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
+#include "ui/pages/experts_page.h"
 #include "ui/pages/invite_dialog.h"
 #include "ui/pages/network_page.h"
+#include "ui/widgets/bar_chart.h"
+#include "ui/widgets/cell_grid.h"
 #include "ui/widgets/empty_state.h"
 #include "ui/widgets/gauge.h"
 #include "ui/widgets/plot_panel.h"
@@ -42,6 +45,8 @@ class TestNetworkPage : public QObject {
   void nobody_to_begin_with_is_said();
   void a_failure_is_told_and_goes_away();
   void the_memory_of_the_network_is_shown();
+  void the_map_of_another_core_begins_empty();
+  void the_loads_of_another_core_begin_empty();
   void pictures();
 
  private:
@@ -203,6 +208,53 @@ void TestNetworkPage::the_memory_of_the_network_is_shown() {
   QTRY_COMPARE(text("capacity_models"),
                QStringLiteral("This is the largest model of the network's profile."));
   QVERIFY(text("capacity_rule").contains(QStringLiteral("changes by itself")));
+}
+
+void TestNetworkPage::the_map_of_another_core_begins_empty() {
+  node::SlotEntry slot;
+  slot.name = slot.kind = "embed";
+  slot.bytes = 1000;
+  slot.mine = true;
+  fixture_->node->slots = {slot};
+  fixture_->node->publish([](node::Snapshot& next) {
+    next.identity.instance_id = "one";
+    next.model.parameters = 1000;
+  });
+  fixture_->show<NetworkPage>();
+  const auto* map = fixture_->find<CellGrid>("layer_map");
+  const auto* memory = fixture_->find<QWidget>("memory_by_kind");
+  QTRY_VERIFY(!map->content().rows.isEmpty() && memory->isVisible());
+  // It has no model.
+  auto other = std::make_shared<testing::FakeNode>();
+  fixture_->replace_core(other, [](node::Snapshot& next) { next.identity.instance_id = "two"; });
+  QVERIFY(map->content().rows.isEmpty() && !memory->isVisible());
+  // A model that comes and goes.
+  other->slots = {slot};
+  fixture_->publish([](node::Snapshot& next) { next.model.parameters = 1000; });
+  QTRY_VERIFY(!map->content().rows.isEmpty() && memory->isVisible());
+  other->slots.clear();
+  fixture_->publish([](node::Snapshot& next) { next.model.parameters = 0; });
+  QTRY_VERIFY(map->content().rows.isEmpty() && !memory->isVisible());
+}
+
+void TestNetworkPage::the_loads_of_another_core_begin_empty() {
+  fixture_->node->experts = {{0, 0, 0.75, 0, true, {}, 3}, {0, 1, 0.25, 0, true, {}, 1}};
+  fixture_->node->publish([](node::Snapshot& next) {
+    next.identity.instance_id = "one";
+    next.training.step = 5;
+  });
+  ExpertsPage& page = fixture_->show<ExpertsPage>();
+  const auto* matrix = fixture_->find<CellGrid>("expert_matrix");
+  const auto* bars = page.findChild<BarChart*>();
+  QTRY_VERIFY(!matrix->content().rows.isEmpty() && bars->isVisible());
+  // A dense model, at the same step.
+  auto other = std::make_shared<testing::FakeNode>();
+  fixture_->replace_core(other, [](node::Snapshot& next) {
+    next.identity.instance_id = "two";
+    next.training.step = 5;
+  });
+  QVERIFY(matrix->content().rows.isEmpty() && !bars->isVisible());
+  QCOMPARE(fixture_->find<QTableView>("spread_table")->model()->rowCount(), 0);
 }
 
 void TestNetworkPage::a_test_can_be_asked_for() {

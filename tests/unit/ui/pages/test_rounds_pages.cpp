@@ -15,6 +15,7 @@
 #include "ui/widgets/gauge.h"
 #include "ui/widgets/plot_panel.h"
 #include "ui/widgets/plot_widget.h"
+#include "ui/widgets/share_bar.h"
 
 using namespace neuroshard;      // NOLINT
 using namespace neuroshard::ui;  // NOLINT
@@ -40,6 +41,7 @@ class TestRoundsPages : public QObject {
   void a_candidate_sees_how_far_it_is_from_a_vote();
   void the_app_offers_to_go_on_after_a_day_only();
   void everything_has_a_name();
+  void another_core_begins_with_empty_charts();
 
  private:
   void take_part();
@@ -421,6 +423,27 @@ void TestRoundsPages::the_app_offers_to_go_on_after_a_day_only() {
   QTRY_COMPARE(fixture_->node->decided.continuations.size(), std::size_t{1});
   QCOMPARE(fixture_->node->decided.continuations[0].without, std::vector<std::string>{std::string(64, 'd')});
   QTRY_VERIFY(text("chain_outcome").contains(QStringLiteral("on its way")));
+}
+
+void TestRoundsPages::another_core_begins_with_empty_charts() {
+  take_part();
+  fixture_->node->rounds.rounds[0].step = 240;
+  fixture_->node->publish([](node::Snapshot& next) {
+    next.identity.instance_id = "one";
+    next.training.step = 300;
+    next.training.last_step.emplace().compute_seconds = 2;
+  });
+  TrainingPage& page = fixture_->show<TrainingPage>();
+  const PlotWidget* plot = page.loss_panel()->plot();
+  const auto* parts = page.findChild<ShareBar*>();
+  const auto* losses = fixture_->find<PlotPanel>("rounds_losses")->plot();
+  QTRY_VERIFY(!plot->empty() && !plot->marks().empty() && !losses->empty());
+  QVERIFY(!parts->parts().empty());
+  auto other = std::make_shared<testing::FakeNode>();
+  other->series["loss"] = {};  // it has not trained yet
+  fixture_->replace_core(other, [](node::Snapshot& next) { next.identity.instance_id = "two"; });
+  QVERIFY(plot->marks().empty() && parts->parts().empty() && losses->empty());
+  QTRY_VERIFY(plot->empty());
 }
 
 NS_UI_TEST(TestRoundsPages)
