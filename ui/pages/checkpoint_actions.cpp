@@ -91,7 +91,7 @@ void CheckpointActions::verify(const Entries& entries) {
                                .arg(QString::fromStdString(found->problem)));
                  return QString();
                },
-               /*can_cancel=*/true, /*is_long=*/true});
+               /*can_cancel=*/true, /*is_long=*/true, QStringLiteral("check")});
   }
 }
 

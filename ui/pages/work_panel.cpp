@@ -37,7 +37,10 @@ WorkPanel::WorkPanel(Bridge& bridge, const Theme& theme, QWidget* parent) : QWid
   static_cast<Card*>(row_)->body()->addLayout(line);
   outcome_ = new Banner(theme, this);
   outcome_->setObjectName(QStringLiteral("work_outcome"));
-  connect(outcome_, &Banner::closed, outcome_, &QWidget::hide);
+  connect(outcome_, &Banner::closed, this, [this] {
+    keeps_outcome_ = false;
+    outcome_->hide();
+  });
   column->addWidget(row_);
   column->addWidget(outcome_);
   row_->hide();
@@ -50,6 +53,7 @@ void WorkPanel::run(Work work) {
     say(Tone::Warning, tr("Too many tasks are waiting"), tr("Wait until some are done, then try again."));
     return;
   }
+  if (!busy() && waiting_.empty()) keeps_outcome_ = false;
   waiting_.push_back(std::move(work));
   if (busy())
     show_title();
@@ -89,16 +93,23 @@ void WorkPanel::show_title() {
 void WorkPanel::done(const Work& work, const Expected<node::CommandResult>& result) {
   current_ticket_ = 0;
   const bool cancelled = !result.ok() && result.error().code == ErrorCode::Cancelled;
-  if (result.ok()) {
-    const QString text = work.success ? work.success(*result) : QString();
-    if (!text.isEmpty()) say(Tone::Working, work.title, text);
-  } else if (cancelled) {
-    waiting_.clear();
-    say(Tone::Paused, tr("%1: cancelled").arg(work.title), tr("Nothing was changed."));
-  } else {
+  const QString success = result.ok() && work.success ? work.success(*result) : QString();
+  if (!success.isEmpty() && !keeps_outcome_) say(Tone::Working, work.title, success);
+  if (cancelled) {
+    std::erase_if(waiting_, [&work](const Work& other) {
+      return !work.action.isEmpty() && other.action == work.action;
+    });
+    if (!keeps_outcome_) say(Tone::Paused, tr("%1: cancelled").arg(work.title), tr("Nothing was changed."));
+  } else if (!result.ok()) {
     say(Tone::Danger, tr("%1 failed").arg(work.title), QString::fromStdString(result.error().message));
   }
-  if (work.is_long && !cancelled) Q_EMIT long_work_ended(outcome_->content().title, outcome_->content().text);
+  if (work.is_long && !cancelled) {
+    const BannerContent& shown = outcome_->content();
+    if (success.isEmpty())
+      Q_EMIT long_work_ended(shown.title, shown.text);
+    else
+      Q_EMIT long_work_ended(work.title, success);
+  }
   Q_EMIT finished();
   start_next();
 }
@@ -127,6 +138,7 @@ void WorkPanel::say(Tone tone, const QString& title, const QString& text) {
   content.text = text;
   content.can_close = true;
   outcome_->set_content(content);
+  keeps_outcome_ = tone == Tone::Danger;
   outcome_->show();
   show();
 }

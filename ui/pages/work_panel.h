@@ -25,6 +25,9 @@ struct Work {
   std::function<QString(const node::CommandResult&)> success = {};
   bool can_cancel = false;
   bool is_long = false;  // it may take minutes: its end is announced
+  // The name of one action on several things: cancelling one of them also drops those that wait.
+  // Empty: it stands alone.
+  QString action = {};
 };
 
 // Threads: ui.
@@ -55,6 +58,7 @@ class WorkPanel final : public QWidget {
   Bridge& bridge_;
   std::deque<Work> waiting_;
   quint64 current_ticket_ = 0;
+  bool keeps_outcome_ = false;  // it tells of a failure in this queue: a success does not replace it
   QString current_title_;
   QWidget* row_;
   QLabel* title_;

@@ -29,7 +29,9 @@ class TestCheckpointsPage : public QObject {
   void a_restore_can_be_taken_back();
   void checks_several_one_after_the_other();
   void a_damaged_one_is_told_with_the_way_out();
+  void a_damaged_one_stays_told_after_an_intact_one();
   void work_shows_progress_and_can_be_cancelled();
+  void cancelling_a_check_keeps_other_work();
   void the_end_of_long_work_is_announced();
   void two_are_compared();
   void pins_and_unpins();
@@ -127,6 +129,31 @@ void TestCheckpointsPage::a_damaged_one_is_told_with_the_way_out() {
   QTRY_COMPARE(fixture_->cell(2, 5), QStringLiteral("damaged"));
 }
 
+void TestCheckpointsPage::a_damaged_one_stays_told_after_an_intact_one() {
+  fixture_->start_three();
+  fixture_->node->hold_commands();
+  fixture_->select(0);
+  fixture_->select(1, true);
+  fixture_->click("verify");
+  const auto finish = [this](const char* name, bool intact, const char* problem) {
+    QTRY_VERIFY(fixture_->node->held(std::string("verify ") + name) != 0);
+    fixture_->node->finish(fixture_->node->held(std::string("verify ") + name),
+                           node::CommandResult{node::VerifyResult{name, intact, problem, 5}});
+  };
+  finish("c3", false, "weights-2: the hash differs");
+  finish("c2", true, "");
+  QTRY_COMPARE(fixture_->ended_work.size(), 2);
+  QVERIFY2(fixture_->ended_work[0].contains(QStringLiteral("damaged")), qPrintable(fixture_->ended_work[0]));
+  QVERIFY2(fixture_->ended_work[1].contains(QStringLiteral("intact")), qPrintable(fixture_->ended_work[1]));
+  QCOMPARE(fixture_->outcome().tone, Tone::Danger);
+  QVERIFY(fixture_->outcome().text.contains(QStringLiteral("weights-2")));
+  // The next task, when nothing is left to do, is told again.
+  fixture_->select(1);
+  fixture_->click("verify");
+  finish("c2", true, "");
+  QTRY_COMPARE(fixture_->outcome().tone, Tone::Working);
+}
+
 void TestCheckpointsPage::work_shows_progress_and_can_be_cancelled() {
   fixture_->start_three();
   fixture_->node->hold_commands();
@@ -140,6 +167,21 @@ void TestCheckpointsPage::work_shows_progress_and_can_be_cancelled() {
   fixture_->click("work_cancel");
   QTRY_VERIFY(fixture_->outcome().title.contains(QStringLiteral("cancelled")));
   QVERIFY(!bar->isVisible());
+}
+
+void TestCheckpointsPage::cancelling_a_check_keeps_other_work() {
+  fixture_->start_three();
+  fixture_->node->hold_commands();
+  fixture_->select(0);
+  fixture_->select(1, true);
+  fixture_->click("verify");
+  QTRY_VERIFY(fixture_->node->held("verify c3") != 0);
+  fixture_->select(2);
+  fixture_->click("pin");
+  fixture_->click("work_cancel");
+  QTRY_VERIFY(fixture_->outcome().title.contains(QStringLiteral("cancelled")));
+  QTRY_VERIFY(fixture_->commanded("pin c1"));
+  QVERIFY(!fixture_->commanded("verify c2"));  // of the same action
 }
 
 void TestCheckpointsPage::the_end_of_long_work_is_announced() {
