@@ -1,11 +1,11 @@
 // The local HTTP server, switched and moved in the settings of the real window: programs reach a real core at the
 // address that the window shows, with the key that it shows, without a restart.
 #include <QClipboard>
+#include <QDoubleSpinBox>
 #include <QGuiApplication>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QSpinBox>
 #include <QTcpServer>
 #include <QTcpSocket>
 
@@ -48,7 +48,7 @@ class TestAppHttp : public AppTest {
     return answer.mid(9, 3);
   }
   void set_port(int port) {
-    auto* field = row("setting_http_port")->editor()->findChild<QSpinBox*>();
+    auto* field = row("setting_http_port")->editor()->findChild<QDoubleSpinBox*>();
     field->setFocus();
     field->selectAll();
     QTest::keyClicks(field, QString::number(port));

@@ -1,14 +1,13 @@
 #include "ui/pages/setting_editor.h"
 
 #include <QComboBox>
+#include <QDoubleSpinBox>
 #include <QEvent>
 #include <QFileDialog>
 #include <QHBoxLayout>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QSpinBox>
 #include <algorithm>
-#include <limits>
 
 #include "ui/models/setting_words.h"
 #include "ui/pages/setting_editor_parts.h"
@@ -19,7 +18,8 @@
 namespace neuroshard::ui {
 namespace {
 
-constexpr int field_width = 150, room_beside_text = 56;  // buttons and margins of a spin box
+constexpr int field_width = 150, room_beside_text = 56;   // buttons and margins of a spin box
+constexpr std::uint64_t widest = std::uint64_t{1} << 53;  // a double has every whole number up to it
 
 class WheelGuard final : public QObject {
  public:
@@ -87,7 +87,8 @@ NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name,
       entry_(entry),
       units_(setting_units(entry.type)),
       zero_(entry.least == 0 ? meaning_of_zero(setting_help(entry)) : QString()) {
-  number_ = new QSpinBox(this);
+  number_ = new QDoubleSpinBox(this);
+  number_->setDecimals(0);
   number_->setAccessibleName(name);
   number_->setMinimumWidth(field_width);
   // A port is a name, not an amount: 8000.
@@ -115,11 +116,12 @@ NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name,
   still_.setSingleShot(true);
   still_.setInterval(600);
   connect(&still_, &QTimer::timeout, this, [this] { Q_EMIT edited(value()); });
-  connect(number_, &QSpinBox::valueChanged, this, &NumberEditor::take_number);
-  connect(number_, &QSpinBox::editingFinished, this, [this] {
+  connect(number_, &QDoubleSpinBox::valueChanged, this, &NumberEditor::take_number);
+  connect(number_, &QDoubleSpinBox::editingFinished, this, [this] {
     if (!still_.isActive()) {
-      if (blank_) show_scaled(*amount_);  // left without a number: nothing was changed
-      return;
+      if (blank_) return show_scaled(*amount_);  // left without a number: nothing was changed
+      if (!number_->hasFocus()) return;
+      // Enter tries a refused number again.
     }
     still_.stop();
     Q_EMIT edited(value());
@@ -132,13 +134,12 @@ std::uint64_t NumberEditor::factor() const {
 }
 
 void NumberEditor::bound_to_unit() {
-  constexpr std::uint64_t widest = std::numeric_limits<int>::max();
   const auto least = std::min(widest, (entry_.least + factor() - 1) / factor());
   const auto most = entry_.most == 0 ? widest : std::clamp(entry_.most / factor(), least, widest);
   const QSignalBlocker quiet(number_);
   blank_ = false;
   number_->setSpecialValueText(zero_);
-  number_->setRange(static_cast<int>(least), static_cast<int>(most));
+  number_->setRange(static_cast<double>(least), static_cast<double>(most));
 }
 
 void NumberEditor::show_scaled(const ScaledValue& value) {
@@ -146,7 +147,7 @@ void NumberEditor::show_scaled(const ScaledValue& value) {
   const QSignalBlocker quiet(number_);
   unit_->setCurrentIndex(static_cast<int>(value.unit));
   bound_to_unit();
-  number_->setValue(static_cast<int>(std::min<std::uint64_t>(value.number, std::numeric_limits<int>::max())));
+  number_->setValue(static_cast<double>(std::min(value.number, widest)));
 }
 
 void NumberEditor::convert() {
@@ -201,11 +202,16 @@ TextEditor::TextEditor(const Theme& theme, const node::SettingEntry& entry, cons
     connect(choose, &QPushButton::clicked, this, &TextEditor::browse);
     line->addWidget(choose);
   }
+  // Enter tries a refused text again; it comes before editingFinished.
+  connect(line_, &QLineEdit::returnPressed, this, &TextEditor::take_text);
   connect(line_, &QLineEdit::editingFinished, this, [this] {
-    if (value() == shown_) return;
-    shown_ = value();
-    Q_EMIT edited(shown_);
+    if (value() != shown_) take_text();
   });
+}
+
+void TextEditor::take_text() {
+  shown_ = value();
+  Q_EMIT edited(shown_);
 }
 
 void TextEditor::browse() {

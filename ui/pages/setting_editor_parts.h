@@ -9,10 +9,10 @@
 #include "ui/pages/setting_editor.h"
 
 class QComboBox;
+class QDoubleSpinBox;
 class QLineEdit;
 class QListWidget;
 class QPushButton;
-class QSpinBox;
 
 namespace neuroshard::ui {
 
@@ -66,8 +66,8 @@ class NumberEditor final : public SettingEditor {
   const QString zero_;                 // the words in place of 0; may be empty
   std::optional<ScaledValue> amount_;  // nothing before the first value; while blank, the one before
   bool blank_ = false;                 // shows no number, as the spin box's lowest value
-  QSpinBox* number_;
-  QComboBox* unit_;  // hidden for types without units
+  QDoubleSpinBox* number_;             // without decimals: bytes go beyond a QSpinBox
+  QComboBox* unit_;                    // hidden for types without units
   QTimer still_;
 };
 
@@ -81,6 +81,7 @@ class TextEditor final : public SettingEditor {
 
  private:
   void browse();
+  void take_text();
 
   QLineEdit* line_;
   QString shown_;
@@ -95,6 +96,8 @@ class ScheduleEditor final : public SettingEditor {
   bool wide() const override { return true; }
 
  private:
+  void take_text();
+
   WeekGrid* grid_;
   QLineEdit* line_;
 };

@@ -29,14 +29,18 @@ ScheduleEditor::ScheduleEditor(const Theme& theme, const QString& name, QWidget*
     line_->setText(QString::fromStdString(hours.text()));
     Q_EMIT edited(value());
   });
+  // Enter tries a refused text again; it comes before editingFinished.
+  connect(line_, &QLineEdit::returnPressed, this, &ScheduleEditor::take_text);
   connect(line_, &QLineEdit::editingFinished, this, [this] {
-    if (!line_->isModified()) return;
-    line_->setModified(false);
-    // A text that can't be read goes to the core all the same: its answer says what is wrong.
-    if (const auto hours = WeekHours::parse(line_->text().toStdString()); hours.ok())
-      grid_->set_hours(*hours);
-    Q_EMIT edited(value());
+    if (line_->isModified()) take_text();
   });
+}
+
+void ScheduleEditor::take_text() {
+  line_->setModified(false);
+  // A text that can't be read goes to the core all the same: its answer says what is wrong.
+  if (const auto hours = WeekHours::parse(line_->text().toStdString()); hours.ok()) grid_->set_hours(*hours);
+  Q_EMIT edited(value());
 }
 
 QString ScheduleEditor::value() const {

@@ -99,7 +99,11 @@ SettingsPage::SettingsPage(const Context& context, QWidget* parent) : Page(conte
     if (sections().done() && std::holds_alternative<node::SettingChanged>(event)) ask();
   });
   connect(&bridge(), &Bridge::attached_changed, this, [this](bool attached) {
-    if (attached && isVisible()) ask();
+    if (!attached) return;
+    // The answers of the connection before say nothing about this one.
+    for (const Group& group : groups_)
+      for (SettingRow* row : group.rows) row->show_error({});
+    if (isVisible()) ask();
   });
 }
 

@@ -3,9 +3,9 @@
 // language.
 #include <QAccessible>
 #include <QComboBox>
+#include <QDoubleSpinBox>
 #include <QLineEdit>
 #include <QProcess>
-#include <QSpinBox>
 #include <QXmlStreamReader>
 
 #include "tests/support/core_settings.h"
@@ -140,7 +140,7 @@ class TestCoreSettings : public QObject {
     QCOMPARE(unit("setting_upload_limit"), QStringLiteral("MiB/s"));
     QCOMPARE(unit("setting_download_limit"), QStringLiteral("MiB/s"));
     QCOMPARE(unit("setting_memory_limit"), QStringLiteral("GiB"));
-    auto* number = fixture.find<SettingRow>("setting_upload_limit")->editor()->findChild<QSpinBox*>();
+    auto* number = fixture.find<SettingRow>("setting_upload_limit")->editor()->findChild<QDoubleSpinBox*>();
     number->setFocus();
     number->selectAll();
     QTest::keyClicks(number, QStringLiteral("5"));
@@ -153,7 +153,7 @@ class TestCoreSettings : public QObject {
     fixture.show<SettingsPage>();
     QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(config::setting_count));
     const auto number = [&fixture](const char* row) {
-      return fixture.find<SettingRow>(row)->editor()->findChild<QSpinBox*>();
+      return fixture.find<SettingRow>(row)->editor()->findChild<QDoubleSpinBox*>();
     };
     QCOMPARE(number("setting_http_port")->text(), QStringLiteral("8000"));
     number("setting_cpu_threads")->setMaximum(5000);
@@ -233,7 +233,7 @@ class TestCoreSettings : public QObject {
     QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(config::setting_count));
     const auto* memory = fixture.find<SettingRow>("setting_memory_limit");
     QCOMPARE(memory->findChildren<QLabel*>().front()->text(), QStringLiteral("Speicher"));
-    QCOMPARE(memory->editor()->findChild<QSpinBox*>()->text(), QStringLiteral("ohne Grenze"));
+    QCOMPARE(memory->editor()->findChild<QDoubleSpinBox*>()->text(), QStringLiteral("ohne Grenze"));
     auto* battery = fixture.find<SettingRow>("setting_pause_on_battery")->editor()->findChild<QComboBox*>();
     QVERIFY(battery->findText(QStringLiteral("schwach")) >= 0);
     // Missing translations stay English, and English words are found too: documents and command lines have

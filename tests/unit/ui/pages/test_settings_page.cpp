@@ -1,9 +1,9 @@
 // The page of settings: drawn from the core's table; a change applies at once and the core has the last word.
 #include <QAccessible>
 #include <QComboBox>
+#include <QDoubleSpinBox>
 #include <QLineEdit>
 #include <QListWidget>
-#include <QSpinBox>
 #include <QWheelEvent>
 
 #include "tests/support/test_main.h"
@@ -49,6 +49,9 @@ class TestSettingsPage : public QObject {
   void half_a_number_is_not_applied();
   void another_unit_keeps_the_amount();
   void a_unit_that_the_amount_does_not_fit_waits_for_a_number();
+  void a_size_beyond_an_int_is_shown_whole();
+  void enter_tries_a_refused_value_again();
+  void a_new_connection_takes_errors_away();
   void a_choice_applies_at_once();
   void the_cores_refusal_stands_beside_the_field();
   void a_changed_setting_is_marked_and_reset();
@@ -118,9 +121,9 @@ void TestSettingsPage::init() {
 
 void TestSettingsPage::every_setting_has_a_field_of_its_type() {
   start();
-  QVERIFY(field<QSpinBox>("cpu_threads") != nullptr);
-  QCOMPARE(field<QSpinBox>("cpu_threads")->text(), QStringLiteral("all usable"));
-  QCOMPARE(field<QSpinBox>("memory_limit")->value(), 2);
+  QVERIFY(field<QDoubleSpinBox>("cpu_threads") != nullptr);
+  QCOMPARE(field<QDoubleSpinBox>("cpu_threads")->text(), QStringLiteral("all usable"));
+  QCOMPARE(field<QDoubleSpinBox>("memory_limit")->value(), 2.0);
   QCOMPARE(field<QComboBox>("memory_limit")->currentText(), QStringLiteral("GiB"));
   QCOMPARE(field<QComboBox>("min_interval")->currentText(), QStringLiteral("min"));
   QCOMPARE(field<QComboBox>("precision")->count(), 3);
@@ -137,7 +140,7 @@ void TestSettingsPage::a_switch_applies_at_once() {
 
 void TestSettingsPage::a_number_keeps_its_unit() {
   start();
-  auto* number = field<QSpinBox>("memory_limit");
+  auto* number = field<QDoubleSpinBox>("memory_limit");
   number->setFocus();
   number->selectAll();
   QTest::keyClicks(number, QStringLiteral("6"));
@@ -148,14 +151,14 @@ void TestSettingsPage::a_number_keeps_its_unit() {
 // 1 GiB of memory on the way to 16 GiB would stop the training.
 void TestSettingsPage::half_a_number_is_not_applied() {
   start();
-  auto* number = field<QSpinBox>("memory_limit");
+  auto* number = field<QDoubleSpinBox>("memory_limit");
   number->setFocus();
   number->selectAll();
   QTest::keyClicks(number, QStringLiteral("1"));
   QTest::qWait(1000);  // longer than the field waits for the arrows
   QVERIFY(fixture_->node->commands().empty());
   QTest::keyClicks(number, QStringLiteral("6"));
-  field<QSpinBox>("cpu_threads")->setFocus();  // leaving the field applies, as Enter does
+  field<QDoubleSpinBox>("cpu_threads")->setFocus();  // leaving the field applies, as Enter does
   QTRY_VERIFY(fixture_->commanded("set memory_limit 16GiB"));
   QCOMPARE(fixture_->node->commands().size(), std::size_t{1});
 }
@@ -165,13 +168,13 @@ void TestSettingsPage::another_unit_keeps_the_amount() {
   fixture_->node->settings.push_back(setting("disk_limit", "bytes", "1TiB", "0", "Storage"));
   fixture_->node->settings.back().most = std::uint64_t{1} << 60;
   start();
-  auto* number = field<QSpinBox>("disk_limit");
+  auto* number = field<QDoubleSpinBox>("disk_limit");
   auto* unit = field<QComboBox>("disk_limit");
-  QCOMPARE(number->value(), 1);
+  QCOMPARE(number->value(), 1.0);
   unit->setFocus();
   QTest::keyClick(unit, Qt::Key_Up);
   QCOMPARE(unit->currentText(), QStringLiteral("GiB"));
-  QCOMPARE(number->value(), 1024);
+  QCOMPARE(number->value(), 1024.0);
   QTest::qWait(1000);  // longer than the field waits before it applies
   QVERIFY(fixture_->node->commands().empty());
   number->setFocus();
@@ -184,7 +187,7 @@ void TestSettingsPage::another_unit_keeps_the_amount() {
 
 void TestSettingsPage::a_unit_that_the_amount_does_not_fit_waits_for_a_number() {
   start();
-  auto* number = field<QSpinBox>("memory_limit");
+  auto* number = field<QDoubleSpinBox>("memory_limit");
   auto* unit = field<QComboBox>("memory_limit");
   unit->setFocus();
   QTest::keyClick(unit, Qt::Key_Down);
@@ -193,7 +196,7 @@ void TestSettingsPage::a_unit_that_the_amount_does_not_fit_waits_for_a_number() 
   // Without a number nothing is changed.
   number->setFocus();
   QTest::keyClick(number, Qt::Key_Return);
-  QCOMPARE(number->value(), 2);
+  QCOMPARE(number->value(), 2.0);
   QCOMPARE(unit->currentText(), QStringLiteral("GiB"));
   QTest::qWait(1000);
   QVERIFY(fixture_->node->commands().empty());
@@ -204,6 +207,55 @@ void TestSettingsPage::a_unit_that_the_amount_does_not_fit_waits_for_a_number() 
   QTest::keyClick(number, Qt::Key_Return);
   QTRY_VERIFY(fixture_->commanded("set memory_limit 1TiB"));
   QCOMPARE(fixture_->node->commands().size(), std::size_t{1});
+}
+
+void TestSettingsPage::a_size_beyond_an_int_is_shown_whole() {
+  fixture_->node->settings.push_back(setting("disk_limit", "bytes", "100000000000", "0", "Storage"));
+  fixture_->node->settings.back().most = std::uint64_t{1} << 60;
+  start();
+  auto* number = field<QDoubleSpinBox>("disk_limit");
+  QCOMPARE(number->value(), 1e11);
+  QCOMPARE(field<QComboBox>("disk_limit")->currentText(), QStringLiteral("B"));
+  QTest::keyClick(number, Qt::Key_Up);
+  const auto more = static_cast<std::uint64_t>(number->value());
+  QVERIFY(more > 100'000'000'000);
+  QTRY_VERIFY(fixture_->commanded("set disk_limit " + std::to_string(more) + "B"));
+}
+
+void TestSettingsPage::enter_tries_a_refused_value_again() {
+  fixture_->node->settings.push_back(setting("nickname", "text", "", "", "Network"));
+  start();
+  fixture_->page->activateWindow();
+  const auto retry = [this](const char* name, QWidget* edit, const QString& typed) {
+    fixture_->node->refuse(make_error(ErrorCode::Busy, "try again"));
+    edit->setFocus();
+    QTRY_VERIFY(edit->hasFocus());
+    QTest::keyClick(edit, Qt::Key_A, Qt::ControlModifier);
+    QTest::keyClicks(edit, typed);
+    QTest::keyClick(edit, Qt::Key_Return);
+    QTRY_COMPARE(row(name)->error(), QStringLiteral("try again"));
+    fixture_->node->refuse({});
+    QTest::keyClick(edit, Qt::Key_Return);
+    QTRY_VERIFY(row(name)->error().isEmpty());
+  };
+  retry("nickname", field<QLineEdit>("nickname"), QStringLiteral("anna"));
+  QCOMPARE(fixture_->node->commands().back(), std::string("set nickname anna"));
+  retry("memory_limit", field<QDoubleSpinBox>("memory_limit"), QStringLiteral("6"));
+  QCOMPARE(fixture_->node->commands().back(), std::string("set memory_limit 6GiB"));
+  retry("schedule", field<QLineEdit>("schedule"), QStringLiteral("sat-sun"));
+  QCOMPARE(fixture_->node->commands().back(), std::string("set schedule sat-sun"));
+}
+
+void TestSettingsPage::a_new_connection_takes_errors_away() {
+  start();
+  fixture_->node->refuse(make_error(ErrorCode::Busy, "try again"));
+  field<QDoubleSpinBox>("memory_limit")->setValue(1);
+  QTRY_VERIFY(!row("memory_limit")->error().isEmpty());
+  fixture_->bridge.attach(nullptr);
+  QVERIFY(!row("memory_limit")->error().isEmpty());
+  fixture_->bridge.attach(fixture_->node);
+  QVERIFY(row("memory_limit")->error().isEmpty());
+  QTRY_COMPARE(field<QDoubleSpinBox>("memory_limit")->value(), 2.0);  // the core's own
 }
 
 void TestSettingsPage::a_choice_applies_at_once() {
@@ -217,13 +269,13 @@ void TestSettingsPage::a_choice_applies_at_once() {
 void TestSettingsPage::the_cores_refusal_stands_beside_the_field() {
   start();
   fixture_->node->refuse(make_error(ErrorCode::InvalidArgument, "memory_limit must be at least 512MiB"));
-  field<QSpinBox>("memory_limit")->setValue(1);
+  field<QDoubleSpinBox>("memory_limit")->setValue(1);
   QTRY_VERIFY(row("memory_limit")->error().contains(QStringLiteral("at least 512MiB")));
   QVERIFY(row("memory_limit")->findChild<QLabel*>(QStringLiteral("error"))->isVisible());
   QVERIFY(row("cpu_threads")->error().isEmpty());
-  QCOMPARE(field<QSpinBox>("memory_limit")->value(), 1);  // what the person typed stays, to be mended
+  QCOMPARE(field<QDoubleSpinBox>("memory_limit")->value(), 1.0);  // what the person typed stays, to be mended
   fixture_->node->refuse({});
-  field<QSpinBox>("memory_limit")->setValue(3);
+  field<QDoubleSpinBox>("memory_limit")->setValue(3);
   QTRY_VERIFY(fixture_->commanded("set memory_limit 3GiB"));
   QTRY_VERIFY(row("memory_limit")->error().isEmpty());
 }
@@ -393,12 +445,12 @@ void TestSettingsPage::a_change_from_elsewhere_is_shown() {
 
 void TestSettingsPage::the_wheel_does_not_change_a_field_in_passing() {
   start();
-  auto* number = field<QSpinBox>("memory_limit");
+  auto* number = field<QDoubleSpinBox>("memory_limit");
   fixture_->find<QLineEdit>("search")->setFocus();
   QWheelEvent turn(number->rect().center(), number->mapToGlobal(number->rect().center()), {}, {0, 120},
                    Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
   QApplication::sendEvent(number, &turn);
-  QCOMPARE(number->value(), 2);
+  QCOMPARE(number->value(), 2.0);
 }
 
 void TestSettingsPage::the_apps_own_settings_are_kept() {
