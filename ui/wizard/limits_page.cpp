@@ -78,6 +78,8 @@ void LimitsPage::entered() {
   light_->setText(describe(tr("Light"), LimitsPreset::Light));
   balanced_->setText(describe(tr("Balanced"), LimitsPreset::Balanced));
   max_->setText(describe(tr("Max"), LimitsPreset::Max));
+  // A folder without data has no limits to keep.
+  if (keep_->isChecked() && !draft_.folder_info.has_data) balanced_->setChecked(true);
   if (!keep_->isChecked() && !light_->isChecked() && !balanced_->isChecked() && !max_->isChecked())
     (draft_.folder_info.has_data ? keep_ : balanced_)->setChecked(true);
 }

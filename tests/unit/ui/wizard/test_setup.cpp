@@ -71,6 +71,7 @@ class TestSetup : public QObject {
   void a_failure_of_neuroshardd_is_shown_in_its_words();
   void a_failure_in_plain_words_is_shown_without_their_beginning();
   void run_again_keeps_what_is_there();
+  void limits_of_another_folder_are_chosen_anew();
   void the_first_start_offers_the_sample_text();
   void own_text_goes_before_the_sample();
   void the_sample_of_a_deleted_program_is_the_sample();
@@ -298,6 +299,27 @@ void TestSetup::run_again_keeps_what_is_there() {
   next();
   QCOMPARE(dialog_->result(), static_cast<int>(QDialog::Accepted));
   QVERIFY(services_.calls.isEmpty());  // nothing was touched
+}
+
+void TestSetup::limits_of_another_folder_are_chosen_anew() {
+  services_.folder = {true, {}, 50ull << 30, true, false, "26870dc7719c62a5"};
+  SetupDraft draft;
+  draft.folder = "/data";
+  draft.again = true;
+  start(draft);
+  for (int page = 0; page < 3; ++page) next();
+  QVERIFY(get<QRadioButton>("setupLimitsKeep")->isChecked());
+  back();
+  back();
+  services_.folder.has_data = false;
+  get<QLineEdit>("setupFolder")->setText("/another");
+  next();
+  next();
+  QVERIFY(get<QRadioButton>("setupBalanced")->isVisible());
+  QVERIFY(!get<QRadioButton>("setupLimitsKeep")->isVisible());
+  QVERIFY(get<QRadioButton>("setupBalanced")->isChecked());
+  next();
+  QCOMPARE(services_.calls.last().mid(4), (QStringList{"--data-dir", "/another"}));
 }
 
 void TestSetup::the_first_start_offers_the_sample_text() {
