@@ -143,7 +143,7 @@ PlotPanel* RoundsCards::make_losses() {
   losses_->setObjectName(QStringLiteral("rounds_losses"));
   losses_->set_caption(tr("median of the members, by round"));
   losses_->setMinimumHeight(plot_height);
-  losses_->set_options({.format_y = [](double value) { return Format::loss(value); }, .x = PlotX::Count});
+  losses_->set_options({.format_y = [](double value) { return Format::loss(value); }, .x = PlotX::Round});
   losses_->plot()->set_empty_text(tr("The curve begins with the first round that this node sees."));
   return losses_;
 }

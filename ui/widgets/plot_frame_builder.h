@@ -10,7 +10,7 @@ namespace neuroshard::ui {
 // The meaning of x.
 enum class PlotX {
   Step,   // of training
-  Count,  // of something else; the text around the chart says of what
+  Round,  // of the network
   Time,   // seconds since the epoch
 };
 

@@ -73,11 +73,11 @@ void PlotPanel::show_table(bool shown) {
 }
 
 void PlotPanel::fill_table() {
-  model_->set_series(plot_->series(), plot_->options().format_y);
+  model_->set_series(plot_->series(), plot_->options());
 }
 
 QString PlotPanel::csv() const {
-  model_->set_series(plot_->series(), plot_->options().format_y);
+  model_->set_series(plot_->series(), plot_->options());
   return model_->csv();
 }
 

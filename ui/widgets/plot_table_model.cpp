@@ -1,5 +1,7 @@
 #include "ui/widgets/plot_table_model.h"
 
+#include <QDateTime>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -8,11 +10,22 @@
 #include "ui/widgets/csv.h"
 
 namespace neuroshard::ui {
+namespace {
 
-void PlotTableModel::set_series(const std::vector<PlotSeries>& series,
-                                const std::function<QString(double)>& format) {
-  format_ = format;
-  std::vector<Column> columns = {{tr("Step"), Column::Part::Step}};
+QString heading(PlotX meaning) {
+  if (meaning == PlotX::Time) return PlotTableModel::tr("Time");
+  return meaning == PlotX::Round ? PlotTableModel::tr("Round") : PlotTableModel::tr("Step");
+}
+
+QDateTime time_of(double value) {
+  return QDateTime::fromSecsSinceEpoch(static_cast<qint64>(std::llround(value)));
+}
+
+}  // namespace
+
+void PlotTableModel::set_series(const std::vector<PlotSeries>& series, const PlotOptions& options) {
+  options_ = options;
+  std::vector<Column> columns = {{heading(options.x), Column::Part::X}};
   for (const PlotSeries& one : series) {
     columns.push_back({one.name, Column::Part::Mean});
     if (!one.band) continue;
@@ -67,6 +80,7 @@ QString PlotTableModel::csv() const {
   for (const auto& row : rows_) {
     line.clear();
     for (const double value : row) line << csv_number(value);
+    if (options_.x == PlotX::Time) line[0] = time_of(row[0]).toUTC().toString(Qt::ISODate);
     text += csv_line(line);
   }
   return text;
@@ -86,8 +100,10 @@ QVariant PlotTableModel::data(const QModelIndex& index, int role) const {
   if (role != Qt::DisplayRole) return {};
   const double value = rows_[static_cast<std::size_t>(index.row())][static_cast<std::size_t>(index.column())];
   if (std::isnan(value)) return QString();
+  if (index.column() == 0 && options_.x == PlotX::Time)
+    return time_of(value).toString(QStringLiteral("yyyy-MM-dd HH:mm:ss"));
   if (index.column() == 0) return Format::integer(static_cast<std::uint64_t>(std::llround(value)));
-  return format_ ? format_(value) : csv_number(value);
+  return options_.format_y ? options_.format_y(value) : csv_number(value);
 }
 
 QVariant PlotTableModel::headerData(int section, Qt::Orientation orientation, int role) const {

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <QAbstractTableModel>
-#include <functional>
 #include <vector>
 
+#include "ui/widgets/plot_frame_builder.h"
 #include "ui/widgets/plot_series.h"
 
 namespace neuroshard::ui {
@@ -16,8 +16,8 @@ class PlotTableModel final : public QAbstractTableModel {
 
   // Rows come and go at the end and values change in place: views keep their selection and scroll position.
   // Only a change of the columns builds anew.
-  void set_series(const std::vector<PlotSeries>& series, const std::function<QString(double)>& format);
-  QString csv() const;  // numbers in full
+  void set_series(const std::vector<PlotSeries>& series, const PlotOptions& options);
+  QString csv() const;  // numbers in full, times in UTC
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;
@@ -27,12 +27,12 @@ class PlotTableModel final : public QAbstractTableModel {
  private:
   struct Column {
     QString name;
-    enum class Part { Step, Mean, Least, Most } part = Part::Mean;
+    enum class Part { X, Mean, Least, Most } part = Part::Mean;
     bool operator==(const Column&) const = default;
   };
   std::vector<Column> columns_;
   std::vector<std::vector<double>> rows_;  // NaN = no value
-  std::function<QString(double)> format_;
+  PlotOptions options_;
 };
 
 }  // namespace neuroshard::ui

@@ -350,15 +350,32 @@ class PlotTest : public QObject {
     QVERIFY(panel.table_shown());
     PlotTableModel model;
     const auto format = [](double v) { return QString::number(v); };
-    model.set_series({raw, evaluated}, format);
+    model.set_series({raw, evaluated}, {.format_y = format});
     QSignalSpy resets(&model, &QAbstractItemModel::modelReset),
         rows(&model, &QAbstractItemModel::rowsInserted);
     raw.points.push_back({4, 1, 1, 1, 1});
-    model.set_series({raw, evaluated}, format);
+    model.set_series({raw, evaluated}, {.format_y = format});
     QCOMPARE(resets.count(), 0);
     QCOMPARE(rows.count(), 1);
     QCOMPARE(model.rowCount(), 3);
     QCOMPARE(model.index(2, 1).data().toString(), QString("1"));
+  }
+  void the_table_twin_names_what_its_rows_are() {
+    PlotPanel panel(theme_, "Traffic", "traffic");
+    PlotSeries series;
+    series.name = "in";
+    series.points = {{1'700'000'000, 5, 5, 5, 1}, {1'700'000'010, 6, 6, 6, 1}};
+    panel.set_options({.x = PlotX::Time});
+    panel.plot()->set_series({series});
+    QCOMPARE(panel.csv(), QString("Time,in\r\n2023-11-14T22:13:20Z,5\r\n2023-11-14T22:13:30Z,6\r\n"));
+    PlotTableModel model;
+    model.set_series({series}, {.x = PlotX::Time});
+    const QDateTime first = QDateTime::fromSecsSinceEpoch(1'700'000'000);
+    QCOMPARE(model.index(0, 0).data().toString(), first.toString("yyyy-MM-dd HH:mm:ss"));
+    series.points = {{12, 3, 3, 3, 1}};
+    panel.set_options({.x = PlotX::Round});
+    panel.plot()->set_series({series});
+    QCOMPARE(panel.csv(), QString("Round,in\r\n12,3\r\n"));
   }
   void a_picture_for_export_shows_the_data() {
     auto plot = make(points_of(61, [](double x) { return x; }));
