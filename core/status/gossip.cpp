@@ -132,6 +132,8 @@ void StatusGossip::renew_own() {
     else
       table_.drop(self_);
   }
+  // Nobody takes a report with a delegation that has expired.
+  if (!delegation_lasts(delegation_, now)) delegation_.reset();
   report_ = sign_report(*own_, made, delegation_, services_.key, network_);
   table_.take(*report_, now);
 }

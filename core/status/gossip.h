@@ -94,7 +94,7 @@ class StatusGossip {
 
   GossipServices services_;
   const Hash256 network_;
-  const std::optional<crypto::Delegation> delegation_;
+  std::optional<crypto::Delegation> delegation_;
   const GossipOptions options_;
   const net::NodeId self_;
   Rng rng_;

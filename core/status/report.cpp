@@ -115,6 +115,10 @@ Expected<StatusReport> decode_report(ByteSpan bytes) {
   return report;
 }
 
+bool delegation_lasts(const std::optional<crypto::Delegation>& delegation, WallTime now) {
+  return !delegation || now < delegation->expires;
+}
+
 Expected<void> check_report(const StatusReport& report, const Hash256& network, WallTime now) {
   // Compared with bounds from `now`: an invented date must not overflow.
   if (report.made > now + clock_skew)
@@ -123,8 +127,11 @@ Expected<void> check_report(const StatusReport& report, const Hash256& network, 
   if (!crypto::verify(report.key, crypto::Purpose::StatusReport, network, signed_part(report),
                       report.signature))
     return make_error(ErrorCode::Denied, "the report is not signed by its node for this network");
-  if (report.delegation)
-    NS_RETURN_IF_ERROR(crypto::check_delegation(*report.delegation, report.key, network, now));
+  if (!report.delegation) return {};
+  // The end of the delegation is looked at apart: a report that was right when it was made is no fault.
+  NS_RETURN_IF_ERROR(crypto::check_delegation(*report.delegation, report.key, network, WallTime::min()));
+  if (!delegation_lasts(report.delegation, now))
+    return make_error(ErrorCode::Timeout, "the report's delegation has expired");
   return {};
 }
 

@@ -76,9 +76,11 @@ Bytes encode_report(const StatusReport& report);
 Expected<StatusReport> decode_report(ByteSpan bytes);
 // The report's length, from its first 8 bytes; Corrupt: not a report.
 Expected<std::size_t> report_length(ByteSpan bytes);
+// Whether a delegation, if there is one, has not expired.
+bool delegation_lasts(const std::optional<crypto::Delegation>& delegation, WallTime now);
 // Whether readers may use it now: signature, network, age (made ≤ now + 60 s, not older than report_life),
 // and the delegation, if there is one.  Denied: the message names the check that failed; Timeout: it is too
-// old.
+// old, or only the delegation's date has passed.
 Expected<void> check_report(const StatusReport& report, const Hash256& network, WallTime now);
 
 }  // namespace neuroshard::status

@@ -54,7 +54,9 @@ bool StatusTable::make_room(const StatusReport& report, const net::NodeId& id) {
 }
 
 void StatusTable::drop_old(WallTime now) {
-  std::erase_if(reports_, [&](const auto& entry) { return entry.second.made < now - report_life; });
+  std::erase_if(reports_, [&](const auto& entry) {
+    return entry.second.made < now - report_life || !delegation_lasts(entry.second.delegation, now);
+  });
 }
 
 const StatusReport* StatusTable::find(const net::NodeId& id) const {

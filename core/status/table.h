@@ -17,7 +17,7 @@ namespace neuroshard::status {
 enum class Taken : std::uint8_t {
   New,     // kept
   Known,   // the table has this report of the node, or a later one
-  Old,     // past report_life; no fault, because clocks and paths differ
+  Old,     // past report_life or the end of its delegation; no fault, because clocks and paths differ
   Denied,  // signature, network, date or delegation
   NoRoom,  // the wallet's places, or all, are taken
   Count_

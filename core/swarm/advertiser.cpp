@@ -47,8 +47,11 @@ void Advertiser::renew() {
   }
   // Other nodes refuse a record with an expired delegation.
   if (delegation_expired()) {
-    services.logger.warning("swarm",
-                            "the wallet's delegation to this node has expired: its record names no wallet");
+    services.logger.warning(
+        "swarm",
+        "the wallet's delegation to this node has expired: its record names no wallet. "
+        "Stop the node, run \"neuroshardd wallet delegate\" with its --data-dir once, and "
+        "start it again");
     record_.delegation.reset();
   }
   record_made_ = services.clock.monotonic_now();

@@ -61,7 +61,8 @@ OwnStatus status_of(double loss, std::uint64_t round = 1) {
 // Each node knows `known` others.
 class Nodes {
  public:
-  Nodes(std::size_t count, double loss, std::size_t known, bool first_is_hidden = false)
+  Nodes(std::size_t count, double loss, std::size_t known, bool first_is_hidden = false,
+        std::chrono::milliseconds delegation_of_first = std::chrono::hours(24))
       : network_(world, {loss}, 11), rng_(5) {
     for (std::size_t i = 0; i < count; ++i) {
       auto host = std::make_unique<Host>(static_cast<std::uint16_t>(i + 1), world);
@@ -82,9 +83,10 @@ class Nodes {
                                 return some;
                               }};
       hidden_ = first_is_hidden;
+      const std::chrono::milliseconds life = i == 0 ? delegation_of_first : std::chrono::hours(24);
       const crypto::Delegation wallet =
           crypto::delegate(key_numbered(static_cast<std::uint16_t>(1000 + i)), host->keys.public_key(),
-                           network_id, world.clock().wall_now() + std::chrono::hours(24), 1);
+                           network_id, world.clock().wall_now() + life, 1);
       host->gossip =
           std::make_unique<StatusGossip>(std::move(services), network_id, wallet, GossipOptions{}, i);
       network_.set_handler(
@@ -133,6 +135,7 @@ class TestStatusGossip : public QObject {
   void who_goes_is_forgotten();
   void a_new_round_is_told_at_once_but_not_too_often();
   void a_clock_that_is_set_right_is_believed();
+  void a_delegation_that_expires_leaves_all_reports();
   void an_unreadable_request_is_refused();
   void a_report_that_is_not_the_callers_or_does_not_hold_is_not_passed_on();
 };
@@ -207,6 +210,20 @@ void TestStatusGossip::a_clock_that_is_set_right_is_believed() {
   nodes.world.run_for(60 * second);
   for (std::size_t i = 0; i < 3; ++i)
     QVERIFY(made_at(i) > set_right && made_at(i) <= nodes.world.clock().wall_now());
+}
+
+// The delegation of the first node ends while its report of the 30th second is on the way.
+void TestStatusGossip::a_delegation_that_expires_leaves_all_reports() {
+  Nodes nodes(3, 0, 3, false, std::chrono::milliseconds(30'001));
+  const net::NodeId first = nodes.hosts[0]->contact.id;
+  QVERIFY(nodes.world.run_until([&] { return nodes.all_know(3); }, nodes.world.now() + 29 * second));
+  for (const auto& host : nodes.hosts) QVERIFY(host->gossip->table().find(first)->delegation);
+  nodes.world.run_for(120 * second);
+  QVERIFY(nodes.all_know(3));
+  for (const auto& host : nodes.hosts) {
+    QVERIFY(!host->gossip->table().find(first)->delegation);
+    QCOMPARE(host->gossip->table().count(Taken::Denied), std::uint64_t{0});
+  }
 }
 
 void TestStatusGossip::an_unreadable_request_is_refused() {

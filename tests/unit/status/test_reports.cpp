@@ -61,6 +61,7 @@ class TestStatusReports : public QObject {
   void what_does_not_hold_is_refused_data();
   void what_does_not_hold_is_refused();
   void a_replayed_report_does_not_take_a_newer_ones_place();
+  void a_report_ends_with_its_delegation();
   void the_table_is_bounded();
   void a_liar_does_not_move_the_medians();
   void many_nodes_of_one_wallet_weigh_one();
@@ -158,6 +159,24 @@ void TestStatusReports::a_replayed_report_does_not_take_a_newer_ones_place() {
   table.drop_old(now + 291 * second);
   QVERIFY(table.all().empty());
   QCOMPARE(table.take(older, now + 291 * second), Taken::Old);
+}
+
+// No fault of the node that sends it on.
+void TestStatusReports::a_report_ends_with_its_delegation() {
+  StatusTable table(network);
+  const WallTime end = now + std::chrono::hours(1);
+  const StatusReport report = report_of(1, 1, training(3), end - 10 * second);
+  QCOMPARE(table.take(report, end - second), Taken::New);
+  table.drop_old(end - second);
+  QCOMPARE(table.all().size(), std::size_t{1});
+  table.drop_old(end);
+  QVERIFY(table.all().empty());
+  QCOMPARE(table.take(report, end), Taken::Old);
+  // A delegation of another node is a fault, whatever its date.
+  const crypto::Delegation foreign =
+      crypto::delegate(key_numbered(1001), key_numbered(2).public_key(), network, end, 1);
+  const StatusReport false_report = sign_report(training(3), end - second, foreign, key_numbered(1), network);
+  QCOMPARE(table.take(false_report, end), Taken::Denied);
 }
 
 void TestStatusReports::the_table_is_bounded() {
