@@ -15,6 +15,8 @@ class TestChainVouching : public QObject {
  private Q_SLOTS:
   void vouchers_are_taken_by_the_chain();
   void a_node_without_its_memory_repeats_no_serial();
+  void two_nodes_of_a_wallet_give_different_serials_data();
+  void two_nodes_of_a_wallet_give_different_serials();
   void only_trusted_voters_vouch();
   void callers_through_a_relay_are_not_near();
 };
@@ -72,6 +74,29 @@ void TestChainVouching::a_node_without_its_memory_repeats_no_serial() {
   const auto again = vouching_of(chain, nodes[0]).give(tip_of(chain), later_ms);
   QCOMPARE(again->voucher.serial, first->voucher.serial + 1);
   QVERIFY(chain.say(nodes[2], registration_with(chain, nodes[2], *again)));
+}
+
+void TestChainVouching::two_nodes_of_a_wallet_give_different_serials_data() {
+  QTest::addColumn<bool>("in_order");
+  QTest::newRow("in order") << true;
+  QTest::newRow("the second first") << false;
+}
+
+// Neither knows of the other's voucher, which nobody has used.
+void TestChainVouching::two_nodes_of_a_wallet_give_different_serials() {
+  QFETCH(bool, in_order);
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(3);
+  const std::size_t other = chain.add_node_of(chain.wallet_index(nodes[0]));
+  QVERIFY(chain.begin({nodes[0]}).ok());
+  QVERIFY(chain.join(other));
+  const auto one = vouching_of(chain, nodes[0]).give(tip_of(chain), later_ms);
+  const auto two = vouching_of(chain, other).give(tip_of(chain), later_ms);
+  QVERIFY(one.ok() && two.ok());
+  QVERIFY(one->voucher.serial != two->voucher.serial);
+  QVERIFY(chain.say(nodes[1], registration_with(chain, nodes[1], in_order ? *one : *two)));
+  QVERIFY(chain.say(nodes[2], registration_with(chain, nodes[2], in_order ? *two : *one)));
+  QVERIFY(chain.wallet(nodes[1])->vouched && chain.wallet(nodes[2])->vouched);
 }
 
 void TestChainVouching::only_trusted_voters_vouch() {
