@@ -74,6 +74,8 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
   }
   std::string runtime_directory = std::move(options.runtime_directory);
   std::string system_bus = std::move(options.system_bus);
+  // The snapshot has a text for people, which is cut and has no bytes that are not UTF-8.
+  std::string data_directory = directory->path();
   node->http_ = std::make_unique<HttpService>(directory->path(), directory->settings(), services);
   engine::EngineOptions engine = node->engine_options(*directory, std::move(options));
   node->engine_ = engine::Engine::start(std::move(directory),
@@ -81,7 +83,7 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
   if (node->rounds_) node->rounds_->watch(node->engine_.get());
   node->events_ = std::make_unique<EventQueue>(*node->engine_);
   node->start_sleep_notice(std::move(system_bus));
-  node->start_control(std::move(runtime_directory));
+  node->start_control(std::move(data_directory), std::move(runtime_directory));
   node->http_->start(*node->engine_);
   return node;
 }
@@ -147,11 +149,11 @@ void NodeRuntime::start_sleep_notice(std::string system_bus) {
 }
 
 // A node without the service still trains, and stops by a signal: a warning, not an error.
-void NodeRuntime::start_control(std::string runtime_directory) {
+void NodeRuntime::start_control(std::string data_directory, std::string runtime_directory) {
   auto server = [&]() -> Expected<std::unique_ptr<control::Server>> {
     NS_ASSIGN_OR_RETURN(const auto network, network_module::load_network_module());
     control::ServerOptions options;
-    options.data_directory = engine_->snapshot()->program.data_directory;
+    options.data_directory = std::move(data_directory);
     options.runtime_directory = std::move(runtime_directory);
     options.build = services_.program_version;
     options.format = config::data_directory_format;

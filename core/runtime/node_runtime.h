@@ -112,7 +112,7 @@ class NodeRuntime {
   void start_exchange(const config::DataDirectory& directory, const Interpositions& interpositions);
   engine::EngineOptions engine_options(const config::DataDirectory& directory, RuntimeOptions options) const;
   void start_sleep_notice(std::string system_bus);
-  void start_control(std::string runtime_directory);
+  void start_control(std::string data_directory, std::string runtime_directory);
   Ready ready() const;
   Expected<void> finish(Departure& departure, const node::Ended& ended, std::optional<Error> failure);
 

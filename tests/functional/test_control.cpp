@@ -27,6 +27,7 @@ class TestControl : public QObject {
   void text_is_written_beside_the_training();
   void logs_are_shown_and_followed();
   void stop_leaves_a_checkpoint_and_a_free_directory();
+  void node_in_a_folder_with_a_long_name_is_found();
   void killed_node_is_recognised();
   void second_run_is_75();
   void commands_without_a_node_say_so();
@@ -288,6 +289,21 @@ void TestControl::stop_leaves_a_checkpoint_and_a_free_directory() {
   QVERIFY(control_files("stop").isEmpty());
   const ProcessResult verify = command({"checkpoint", "verify"}, "stop");
   QVERIFY2(verify.ok(), verify.text().constData());
+}
+
+// Longer than any text of the snapshot.
+void TestControl::node_in_a_folder_with_a_long_name_is_found() {
+  const QString folder(200, 'n');
+  const QString directory = lab_.path(folder + "/" + folder + "/" + folder);
+  NodeProcess node({"run", "--data-dir", directory, "--json"}, environment("long"));
+  QVERIFY(node.next_line().has_value());
+  const ProcessResult found =
+      NodeProcess({"status", "--data-dir", directory, "--json"}, environment("long")).finish();
+  QVERIFY2(found.ok(), found.text().constData());
+  QCOMPARE(json_lines(found.out).value(0)["pid"].toInteger(), node.pid());
+  node.terminate();
+  const ProcessResult ended = node.finish();
+  QVERIFY2(!ended.crashed && !ended.timed_out, ended.text().constData());
 }
 
 void TestControl::killed_node_is_recognised() {
