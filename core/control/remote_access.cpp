@@ -141,9 +141,9 @@ Expected<void> save_remote_access(storage::FileEnv& files, const std::string& da
                                     as_bytes(format_remote_access(access)));
 }
 
-Expected<RemoteAccess> make_remote_access(const platform::Endpoint& listen, WallTime now) {
-  NS_ASSIGN_OR_RETURN(detail::TlsIdentity own, detail::make_tls_identity(now));
-  NS_ASSIGN_OR_RETURN(detail::TlsIdentity client, detail::make_tls_identity(now));
+Expected<RemoteAccess> make_remote_access(const platform::Endpoint& listen) {
+  NS_ASSIGN_OR_RETURN(detail::TlsIdentity own, detail::make_tls_identity());
+  NS_ASSIGN_OR_RETURN(detail::TlsIdentity client, detail::make_tls_identity());
   return RemoteAccess{listen,
                       std::move(own.certificate),
                       std::move(own.key),

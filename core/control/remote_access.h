@@ -75,8 +75,8 @@ Expected<std::optional<RemoteAccess>> load_remote_access(const std::string& data
 Expected<void> save_remote_access(storage::FileEnv& files, const std::string& data_directory,
                                   const RemoteAccess& access);
 
-// New keys, valid from a day before `now`, and no invitations.
-Expected<RemoteAccess> make_remote_access(const platform::Endpoint& listen, WallTime now);
+// New keys and no invitations.
+Expected<RemoteAccess> make_remote_access(const platform::Endpoint& listen);
 
 // Adds an invitation and returns the file that carries it; drops those that have expired.  Exhausted:
 // max_invitations. InvalidArgument: the name or the life.

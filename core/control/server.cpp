@@ -109,8 +109,7 @@ class ControlServer final : public Server {
     detail::prepare_grpc();
     NS_RETURN_IF_ERROR(platform::make_private_directory(options_.runtime_directory));
     (void)services_.files.remove_leftovers(options_.runtime_directory, storage::LeftoverScope::Folder);
-    NS_ASSIGN_OR_RETURN(const detail::TlsIdentity identity,
-                        detail::make_tls_identity(services_.clock.wall_now()));
+    NS_ASSIGN_OR_RETURN(const detail::TlsIdentity identity, detail::make_tls_identity());
     NS_RETURN_IF_ERROR(local_.open({platform::IpAddress::v4(127, 0, 0, 1), 0},
                                    {options_.limits.connections, options_.limits.connections}));
     const std::optional<RemoteAccess> access = open_remote();

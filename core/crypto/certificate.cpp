@@ -15,6 +15,7 @@ namespace {
 
 constexpr long day = 86'400;
 constexpr long years = 3650 * day;
+constexpr long end_of_dates = 253'402'300'799;  // the last second of 9999, the end of RFC 5280
 
 template <class T, void (*release)(T*)>
 struct Release {
@@ -36,9 +37,14 @@ bool add_extension(X509* certificate, int id, const std::string& value) {
   return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
-bool fill(X509* certificate, EVP_PKEY* key, const PublicKey& public_key, WallTime now,
+long unix_seconds(WallTime time) {
+  return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
+}
+
+bool fill(X509* certificate, EVP_PKEY* key, const PublicKey& public_key, std::optional<WallTime> now,
           const char* made_out_to) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
+  const long seconds = now ? unix_seconds(*now) : 0;
+  const long from = now ? seconds - day : 0, until = now ? seconds + years : end_of_dates;
   // The serial number need only differ between certificates of one key.
   Bytes serial_of(public_key.begin(), public_key.end());
   append_le(serial_of, static_cast<std::int64_t>(seconds));
@@ -46,8 +52,8 @@ bool fill(X509* certificate, EVP_PKEY* key, const PublicKey& public_key, WallTim
   X509_NAME* name = X509_get_subject_name(certificate);
   return X509_set_version(certificate, X509_VERSION_3) == 1 &&
          ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1 | 1) == 1 &&
-         ASN1_TIME_set(X509_getm_notBefore(certificate), seconds - day) != nullptr &&
-         ASN1_TIME_set(X509_getm_notAfter(certificate), seconds + years) != nullptr &&
+         ASN1_TIME_set(X509_getm_notBefore(certificate), from) != nullptr &&
+         ASN1_TIME_set(X509_getm_notAfter(certificate), until) != nullptr &&
          X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
                                     reinterpret_cast<const unsigned char*>(made_out_to), -1, -1, 0) == 1 &&
          X509_set_issuer_name(certificate, name) == 1 && X509_set_pubkey(certificate, key) == 1 &&
@@ -59,7 +65,8 @@ bool fill(X509* certificate, EVP_PKEY* key, const PublicKey& public_key, WallTim
 
 }  // namespace
 
-Expected<CertificatePair> make_certificate(const KeyPair& key_pair, WallTime now, const char* name) {
+Expected<CertificatePair> make_certificate(const KeyPair& key_pair, std::optional<WallTime> now,
+                                           const char* name) {
   Hash256 seed = key_pair.seed();
   const Key key(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed.data(), seed.size()));
   wipe({seed.data(), seed.size()});
@@ -100,7 +107,7 @@ std::variant<PublicKey, CertificateFault> read_certificate(std::string_view pem,
   std::size_t size = public_key.size();
   if (EVP_PKEY_get_raw_public_key(key, public_key.data(), &size) != 1 || size != public_key.size())
     return CertificateFault::Malformed;
-  std::time_t seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
+  std::time_t seconds = unix_seconds(now);
   const int from = X509_cmp_time(X509_get0_notBefore(certificate.get()), &seconds);
   const int until = X509_cmp_time(X509_get0_notAfter(certificate.get()), &seconds);
   if (from == 0 || until == 0) return CertificateFault::Malformed;

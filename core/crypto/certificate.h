@@ -4,6 +4,7 @@
 // any use.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -25,9 +26,9 @@ struct CertificatePair {
   Secret key;               // PEM, PKCS #8
 };
 
-// Valid from a day before `now` (clocks differ) for ten years. name: what it is made out to.  Errors:
-// Internal.
-Expected<CertificatePair> make_certificate(const KeyPair& key, WallTime now,
+// Valid from a day before `now` (clocks differ) for ten years; without `now` always, for a reader that trusts
+// this one certificate. name: what it is made out to.  Errors: Internal.
+Expected<CertificatePair> make_certificate(const KeyPair& key, std::optional<WallTime> now,
                                            const char* name = certificate_name);
 
 // Why a certificate is not taken.

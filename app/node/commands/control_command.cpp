@@ -29,7 +29,7 @@ Expected<std::string> existing_directory(CommandContext& context) {
 
 // Compares --listen with the existing address.
 Expected<control::RemoteAccess> access_for(const InviteFlags& flags,
-                                           std::optional<control::RemoteAccess> access, WallTime now) {
+                                           std::optional<control::RemoteAccess> access) {
   if (flags.listen.empty()) {
     if (access) return std::move(*access);
     return make_error(ErrorCode::InvalidArgument,
@@ -37,7 +37,7 @@ Expected<control::RemoteAccess> access_for(const InviteFlags& flags,
   }
   auto listen = platform::parse_endpoint(flags.listen);
   if (!listen.ok()) return std::move(listen).error().with_context("--listen");
-  if (!access) return control::make_remote_access(*listen, now);
+  if (!access) return control::make_remote_access(*listen);
   access->listen = *listen;
   return std::move(*access);
 }
@@ -69,7 +69,7 @@ Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
                                             [now](const auto& entry) { return entry.expired(now); });
   const bool moved = before && !flags.listen.empty() && platform::to_text(before->listen) != flags.listen;
   NS_ASSIGN_OR_RETURN(const control::Scope scope, control::parse_scope(flags.scope));
-  NS_ASSIGN_OR_RETURN(control::RemoteAccess access, access_for(flags, std::move(before), now));
+  NS_ASSIGN_OR_RETURN(control::RemoteAccess access, access_for(flags, std::move(before)));
   NS_ASSIGN_OR_RETURN(const std::string address, address_for(flags, access.listen));
   const std::string out = flags.out.empty() ? "neuroshard-invitation.json" : flags.out;
   if (context.files.exists(out))

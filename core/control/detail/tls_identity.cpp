@@ -5,11 +5,11 @@
 
 namespace neuroshard::control::detail {
 
-Expected<TlsIdentity> make_tls_identity(WallTime now) {
+Expected<TlsIdentity> make_tls_identity() {
   crypto::SystemEntropy entropy;
   const crypto::KeyPair key = crypto::KeyPair::generate(entropy);
   NS_ASSIGN_OR_RETURN(const crypto::CertificatePair made,
-                      crypto::make_certificate(key, now, certificate_name));
+                      crypto::make_certificate(key, std::nullopt, certificate_name));
   return TlsIdentity{made.certificate, std::string(made.key.text())};
 }
 

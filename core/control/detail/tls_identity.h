@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "core/base/clock.h"
 #include "core/base/expected.h"
 
 namespace neuroshard::control::detail {
@@ -17,7 +16,7 @@ struct TlsIdentity {
   std::string key;          // PEM
 };
 
-// Ed25519 (RFC 8410). Valid from a day before `now` (clocks are set back) for ten years.
-Expected<TlsIdentity> make_tls_identity(WallTime now);
+// Ed25519 (RFC 8410). Valid at any time: each side trusts exactly this certificate, and clocks are set.
+Expected<TlsIdentity> make_tls_identity();
 
 }  // namespace neuroshard::control::detail

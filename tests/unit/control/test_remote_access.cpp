@@ -79,8 +79,7 @@ void TestRemoteAccess::init() {
 }
 
 void TestRemoteAccess::invite_and_start(control::Scope scope) {
-  auto access = control::make_remote_access({platform::IpAddress::v4(127, 0, 0, 1), free_port()},
-                                            fixture_->clock.wall_now());
+  auto access = control::make_remote_access({platform::IpAddress::v4(127, 0, 0, 1), free_port()});
   QVERIFY(access.ok());
   access_ = std::move(*access);
   const auto file = control::invite(
@@ -99,7 +98,7 @@ void TestRemoteAccess::off_by_default() {
 }
 
 void TestRemoteAccess::record_is_read_back_as_written() {
-  auto access = control::make_remote_access(any_port_is_fine, fixture_->clock.wall_now());
+  auto access = control::make_remote_access(any_port_is_fine);
   QVERIFY(access.ok());
   const auto file = control::invite(*access, {.name = "a \"name\"", .address = "host.lan:9"}, "/d",
                                     fixture_->entropy, fixture_->clock.wall_now());
@@ -159,7 +158,7 @@ void TestRemoteAccess::record_open_to_others_is_not_believed() {
 }
 
 void TestRemoteAccess::invitations_are_counted_and_named_within_bounds() {
-  auto access = control::make_remote_access(any_port_is_fine, fixture_->clock.wall_now());
+  auto access = control::make_remote_access(any_port_is_fine);
   QVERIFY(access.ok());
   const auto more = [&](const std::string& name) {
     return control::invite(*access, {.name = name, .address = "h:1"}, "/d", fixture_->entropy,
@@ -185,7 +184,7 @@ void TestRemoteAccess::invitation_lasts_a_day_to_a_year_data() {
 void TestRemoteAccess::invitation_lasts_a_day_to_a_year() {
   QFETCH(int, days);
   QFETCH(bool, permitted);
-  auto access = control::make_remote_access(any_port_is_fine, fixture_->clock.wall_now());
+  auto access = control::make_remote_access(any_port_is_fine);
   QVERIFY(access.ok());
   const auto file = control::invite(*access, {.name = "", .address = "h:1", .life = std::chrono::days(days)},
                                     "/d", fixture_->entropy, fixture_->clock.wall_now());
@@ -196,7 +195,7 @@ void TestRemoteAccess::invitation_lasts_a_day_to_a_year() {
 
 void TestRemoteAccess::expired_invitations_make_room() {
   const WallTime now = fixture_->clock.wall_now();
-  auto access = control::make_remote_access(any_port_is_fine, now);
+  auto access = control::make_remote_access(any_port_is_fine);
   QVERIFY(access.ok());
   const auto more = [&](WallTime at) {
     return control::invite(*access, {.name = "", .address = "h:1", .life = std::chrono::days(1)}, "/d",
@@ -330,7 +329,7 @@ void TestRemoteAccess::strangers_are_refused() {
   QCOMPARE(wrong_cookie->wait_connected(std::chrono::seconds(20), {}).error().code, ErrorCode::Denied);
 
   // An impostor at the address has another key.
-  auto other = control::make_remote_access(any_port_is_fine, fixture_->clock.wall_now());
+  auto other = control::make_remote_access(any_port_is_fine);
   QVERIFY(other.ok());
   file->cookie = cookie;
   file->certificate = other->certificate;
@@ -344,7 +343,7 @@ void TestRemoteAccess::programs_without_the_shared_key_get_no_connection() {
   invite_and_start();
   const auto file = control::read_control_file(remote_options().control_file);
   QVERIFY(file.ok());
-  const auto other = control::make_remote_access(any_port_is_fine, fixture_->clock.wall_now());
+  const auto other = control::make_remote_access(any_port_is_fine);
   QVERIFY(other.ok());
   const auto served = [&](const std::string& certificate, const std::string& key) {
     grpc::SslCredentialsOptions tls{file->certificate, key, certificate};

@@ -101,7 +101,7 @@ class TestRemoteSession : public QObject {
 
 void TestRemoteSession::a_message_that_does_not_parse_ends_the_connection() {
   control::detail::prepare_grpc();
-  const auto identity = control::detail::make_tls_identity(fixture_->clock.wall_now());
+  const auto identity = control::detail::make_tls_identity();
   QVERIFY(identity.ok());
   grpc::SslServerCredentialsOptions tls(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
   tls.pem_key_cert_pairs.push_back({identity->key, identity->certificate});

@@ -26,6 +26,7 @@ class TestControlService : public QObject {
   void snapshot_is_never_older_than_the_outcome();
   void command_of_a_core_that_ends_is_not_left_open();
   void series_and_pages();
+  void a_core_whose_clock_is_wrong_is_reached();
   void reconnects_to_a_new_core();
   void control_file_is_private_and_goes_away();
 
@@ -262,6 +263,23 @@ void TestControlService::series_and_pages() {
   QCOMPARE(table->front().name, std::string("cpu_threads"));
   QVERIFY(table->front().locked && table->front().at_restart);
   QCOMPARE(table->front().group, std::string("Limits"));
+}
+
+// One of the clocks is set while the core runs.
+void TestControlService::a_core_whose_clock_is_wrong_is_reached() {
+  using std::chrono::days;
+  for (const days ahead : {days(3), days(-3)}) {
+    fixture_->server.reset();
+    ManualClock clock;
+    clock.jump_wall(fixture_->clock.wall_now() + ahead - clock.wall_now());
+    control::ServerOptions options;
+    options.data_directory = fixture_->data();
+    options.runtime_directory = fixture_->runtime();
+    auto server = control::start_server(
+        fixture_->node, {*fixture_->files, fixture_->entropy, clock, fixture_->logger}, options);
+    QVERIFY(server.ok());
+    QVERIFY(fixture_->connect() != nullptr);
+  }
 }
 
 void TestControlService::reconnects_to_a_new_core() {
