@@ -152,7 +152,10 @@ class ControlServer final : public Server {
   }
 
   void build(grpc::ServerBuilder& builder) {
-    const auto threads = static_cast<int>(options_.limits.watchers + options_.limits.calls) + spare_threads;
+    const ServerLimits& limits = options_.limits;
+    const auto threads =
+        static_cast<int>(limits.watchers + limits.calls + limits.invited_watchers + limits.invited_calls) +
+        spare_threads;
     grpc::ResourceQuota quota("control");
     quota.Resize(memory_for_calls).SetMaxThreads(threads);
     builder.RegisterService(calls_.service.get());

@@ -35,8 +35,10 @@ inline constexpr Version version{1, 17};
 
 // Bounds of the server; every one is per core.
 struct ServerLimits {
-  std::size_t watchers = 16;      // programs that follow at the same time
-  std::size_t calls = 16;         // commands and questions under way at the same time
+  std::size_t watchers = 16;  // programs of this user that follow at the same time
+  std::size_t calls = 16;     // their commands and questions under way at the same time
+  // The same for all invited programs together; one invitation has half of them.
+  std::size_t invited_watchers = 8, invited_calls = 16;
   std::size_t connections = 64;   // open at the same time, the silent ones included
   std::size_t remote_group = 16;  // of them, of the remote port and from one platform::prefix_group
   std::size_t events = 512;       // that wait for one slow watcher, steps not counted; then it is dropped

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <future>
+#include <map>
+#include <mutex>
 
 #include <proto/control.grpc.pb.h>
 #include "core/base/utf8.h"
@@ -19,28 +21,71 @@ namespace {
 using grpc::ServerContext;
 using grpc::Status;
 
-constexpr Duration poll =
-    std::chrono::milliseconds(200);  // between two checks whether the caller disconnected
+constexpr Duration poll = std::chrono::milliseconds(200);  // between two checks whether the call may go on
 
-// One of a bounded number of places, while it lives.
+// How many calls of a kind may last at the same time. Invited programs have places of their own, so they take
+// none of this user's programs. One invitation has half of them at most. Threads: any.
+class Places {
+ public:
+  Places(std::size_t own, std::size_t invited) : own_(own), invited_(invited) {}
+  // invitation: its id; empty: a program of this user.
+  bool take(const std::string& invitation) {
+    const std::lock_guard lock(mutex_);
+    const auto at = taken_.find(invitation);
+    const std::size_t has = at == taken_.end() ? 0 : at->second;
+    const bool is_own = invitation.empty();
+    if (is_own ? has >= own_ : has >= (invited_ + 1) / 2 || taken_by_invited_ >= invited_) return false;
+    ++taken_[invitation];
+    if (!is_own) ++taken_by_invited_;
+    return true;
+  }
+  void give_back(const std::string& invitation) {
+    const std::lock_guard lock(mutex_);
+    const auto at = taken_.find(invitation);
+    if (--at->second == 0) taken_.erase(at);
+    if (!invitation.empty()) --taken_by_invited_;
+  }
+
+ private:
+  const std::size_t own_, invited_;
+  std::mutex mutex_;
+  std::map<std::string, std::size_t> taken_;  // by invitation
+  std::size_t taken_by_invited_ = 0;
+};
+
+// One of these places, while it lives.
 class Place {
  public:
-  Place(std::atomic<std::size_t>& taken, std::size_t places)
-      : taken_(taken), ok_(taken_.fetch_add(1) < places) {}
-  ~Place() { taken_.fetch_sub(1); }
+  Place(Places& places, std::string invitation)
+      : places_(places), invitation_(std::move(invitation)), ok_(places_.take(invitation_)) {}
+  ~Place() {
+    if (ok_) places_.give_back(invitation_);
+  }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
   bool ok() const { return ok_; }
 
  private:
-  std::atomic<std::size_t>& taken_;
+  Places& places_;
+  const std::string invitation_;
   const bool ok_;
 };
+
+Status too_busy() {
+  return to_status(
+      make_error(ErrorCode::Busy, "too many commands and queries are under way; try again in a moment"));
+}
 
 class ControlService final : public wire::Control::Service {
  public:
   ControlService(node::Node& node, Logger& logger, const Cookies& cookies, const ServerOptions& options)
-      : node_(node), logger_(logger), cookies_(cookies), options_(options), hub_(node, options.limits) {}
+      : node_(node),
+        logger_(logger),
+        cookies_(cookies),
+        options_(options),
+        watchers_(options.limits.watchers, options.limits.invited_watchers),
+        calls_(options.limits.calls, options.limits.invited_calls),
+        hub_(node, options.limits) {}
 
   void stop() { hub_.stop(); }
 
@@ -63,14 +108,10 @@ class ControlService final : public wire::Control::Service {
 
   Status Watch(ServerContext* context, const wire::WatchRequest* request,
                grpc::ServerWriter<wire::Update>* writer) override {
-    if (const auto allowed = check_caller(*context, Scope::Look); !allowed.ok())
-      return to_status(allowed.error());
-    const Place place(watchers_, options_.limits.watchers);
-    if (!place.ok()) {
-      return to_status(make_error(
-          ErrorCode::Exhausted,
-          fmt::format("{} programs already follow this core; close one", options_.limits.watchers)));
-    }
+    const auto caller = check_caller(*context, Scope::Look);
+    if (!caller.ok()) return to_status(caller.error());
+    const Place place(watchers_, *caller);
+    if (!place.ok()) return to_status(too_many_watchers(*caller));
     EventHub::Watcher watcher(hub_, request->events());
     std::shared_ptr<const node::Snapshot> seen;
     wire::Snapshot sent;
@@ -88,19 +129,17 @@ class ControlService final : public wire::Control::Service {
       }
       if (!write_events(batch, writer)) return Status::CANCELLED;
       if (stopping) return to_status(make_error(ErrorCode::Unavailable, "the core has stopped"));
-      if (context->IsCancelled()) return Status::CANCELLED;
-      // An invitation that was taken back ends what it opened.
-      if (const auto allowed = cookies_.check(*context, Scope::Look); !allowed.ok())
-        return to_status(allowed.error());
+      if (const Status status = may_go_on(*context, Scope::Look); !status.ok()) return status;
       watcher.wait(options_.limits.period);
     }
   }
 
   Status Command(ServerContext* context, const wire::CommandRequest* request,
                  wire::CommandReply* reply) override {
-    const Place place(calls_, options_.limits.calls);
-    if (const auto allowed = check_call(*context, Scope::Steer, place); !allowed.ok())
-      return to_status(allowed.error());
+    const auto caller = check_caller(*context, Scope::Steer);
+    if (!caller.ok()) return to_status(caller.error());
+    const Place place(calls_, *caller);
+    if (!place.ok()) return too_busy();
     const auto id = dispatch(node_, *request, {});
     if (!id.ok()) return to_status(id.error());
     while (true) {
@@ -112,7 +151,7 @@ class ControlService final : public wire::Control::Service {
       }
       if (stopping)
         return to_status(make_error(ErrorCode::Unavailable, "the core stopped before this was done"));
-      if (context->IsCancelled()) return Status::CANCELLED;
+      if (const Status status = may_go_on(*context, Scope::Steer); !status.ok()) return status;
     }
     reply->set_id(*id);
     encode(*node_.snapshot(), reply->mutable_snapshot());
@@ -121,19 +160,20 @@ class ControlService final : public wire::Control::Service {
 
   Status Run(ServerContext* context, const wire::CommandRequest* request,
              grpc::ServerWriter<wire::CommandUpdate>* writer) override {
-    const Place place(calls_, options_.limits.calls);
-    if (const auto allowed = check_call(*context, Scope::Steer, place); !allowed.ok())
-      return to_status(allowed.error());
+    const auto caller = check_caller(*context, Scope::Steer);
+    if (!caller.ok()) return to_status(caller.error());
+    const Place place(calls_, *caller);
+    if (!place.ok()) return too_busy();
     const auto feed = std::make_shared<EventHub::Feed>();
     const auto id =
         dispatch(node_, *request, [feed](node::TextPiece piece) { feed->add_piece(std::move(piece)); });
     if (!id.ok()) return to_status(id.error());
     hub_.follow(feed, *id);
-    Status status = tell(*context, *id, *feed, writer);
+    bool ended = false;
+    Status status = tell(*context, *id, *feed, writer, &ended);
     hub_.forget(feed);
     // Nobody reads the text any more; the other commands were given to be done.
-    if (status.error_code() == grpc::StatusCode::CANCELLED && request->has_generate())
-      static_cast<void>(node_.cancel(*id).ok());
+    if (!ended && request->has_generate()) static_cast<void>(node_.cancel(*id).ok());
     return status;
   }
 
@@ -318,8 +358,9 @@ class ControlService final : public wire::Control::Service {
   }
 
  private:
-  Expected<void> check_caller(const ServerContext& context, Scope needed, bool any_version = false) {
-    const auto allowed = cookies_.check(context, needed);
+  // The id of the caller's invitation; empty: a program of this user.
+  Expected<std::string> check_caller(const ServerContext& context, Scope needed, bool any_version = false) {
+    auto allowed = cookies_.check(context, needed);
     if (!allowed.ok()) {
       // Powers of two: a flood of wrong cookies must not fill the log.
       const std::uint64_t count = refused_.fetch_add(1) + 1;
@@ -328,18 +369,29 @@ class ControlService final : public wire::Control::Service {
                         fmt::format("refused {} call(s) whose cookie does not permit them", count));
       return allowed;
     }
-    return any_version ? allowed : check_version(context, options_.speaks);
+    if (!any_version) NS_RETURN_IF_ERROR(check_version(context, options_.speaks));
+    return allowed;
   }
 
-  Expected<void> check_call(const ServerContext& context, Scope needed, const Place& place) {
-    NS_RETURN_IF_ERROR(check_caller(context, needed));
-    if (place.ok()) return {};
-    return make_error(ErrorCode::Busy, "too many commands and queries are under way; try again in a moment");
+  // Between two waits of a call. Not OK: the caller disconnected, or its invitation was revoked or expired.
+  Status may_go_on(const ServerContext& context, Scope needed) const {
+    if (context.IsCancelled()) return Status::CANCELLED;
+    const auto allowed = cookies_.check(context, needed);
+    return allowed.ok() ? Status::OK : to_status(allowed.error());
   }
 
-  // Sends the progress of a command until it is done, the caller disconnects, or the core stops.
+  Error too_many_watchers(const std::string& invitation) const {
+    if (invitation.empty())
+      return make_error(ErrorCode::Exhausted, fmt::format("{} programs already follow this core; close one",
+                                                          options_.limits.watchers));
+    return make_error(ErrorCode::Exhausted,
+                      "too many invited programs already follow this core; close one of them");
+  }
+
+  // Sends the progress of a command until it is done, may_go_on() ends the call, or the core stops. ended:
+  // set when the command is done.
   Status tell(const ServerContext& context, node::CommandId id, EventHub::Feed& feed,
-              grpc::ServerWriter<wire::CommandUpdate>* writer) {
+              grpc::ServerWriter<wire::CommandUpdate>* writer, bool* ended) {
     wire::CommandUpdate accepted;
     accepted.set_accepted(id);
     if (!writer->Write(accepted)) return Status::CANCELLED;
@@ -361,6 +413,7 @@ class ControlService final : public wire::Control::Service {
         if (!writer->Write(update)) return Status::CANCELLED;
       }
       if (batch.done) {
+        *ended = true;
         if (batch.done->error) return to_status(*batch.done->error);
         wire::CommandReply* reply = update.mutable_done();
         reply->set_id(id);
@@ -370,7 +423,7 @@ class ControlService final : public wire::Control::Service {
       }
       if (stopping)
         return to_status(make_error(ErrorCode::Unavailable, "the core stopped before this was done"));
-      if (context.IsCancelled()) return Status::CANCELLED;
+      if (const Status status = may_go_on(context, Scope::Steer); !status.ok()) return status;
     }
   }
 
@@ -397,15 +450,16 @@ class ControlService final : public wire::Control::Service {
   // Puts a question to the node and waits for the answer, as long as the caller does.
   template <class T, class Ask, class Message>
   Status answer(ServerContext& context, Scope needed, const Ask& ask, Message* reply) {
-    const Place place(calls_, options_.limits.calls);
-    if (const auto allowed = check_call(context, needed, place); !allowed.ok())
-      return to_status(allowed.error());
+    const auto caller = check_caller(context, needed);
+    if (!caller.ok()) return to_status(caller.error());
+    const Place place(calls_, *caller);
+    if (!place.ok()) return too_busy();
     const auto promise = std::make_shared<std::promise<Expected<T>>>();
     auto future = promise->get_future();
     const Expected<void> asked = ask([promise](Expected<T> value) { promise->set_value(std::move(value)); });
     if (!asked.ok()) return to_status(asked.error());
     while (future.wait_for(poll) != std::future_status::ready) {
-      if (context.IsCancelled()) return Status::CANCELLED;
+      if (const Status status = may_go_on(context, needed); !status.ok()) return status;
       if (hub_.stopping()) return to_status(make_error(ErrorCode::Unavailable, "the core is stopping"));
     }
     const Expected<T> value = future.get();
@@ -418,7 +472,7 @@ class ControlService final : public wire::Control::Service {
   Logger& logger_;
   const Cookies& cookies_;
   const ServerOptions options_;
-  std::atomic<std::size_t> watchers_{0}, calls_{0};
+  Places watchers_, calls_;
   std::atomic<std::uint64_t> refused_{0};
   EventHub hub_;
 };

@@ -1,5 +1,5 @@
-// The calls of the control service. Each has a thread of gRPC's (sixteen watchers and as many commands and
-// questions, then calls are refused); they copy values in and out and never touch the core's state.
+// The calls of the control service. Each has a thread of gRPC's (as many as ServerLimits has watchers and
+// calls, then calls are refused); they copy values in and out and never touch the core's state.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>

@@ -16,18 +16,18 @@ constexpr Duration look_anew = std::chrono::seconds(1);
 Cookies::Cookies(std::string local, std::string data_directory, const Clock& clock)
     : local_(std::move(local)), data_directory_(std::move(data_directory)), clock_(clock) {}
 
-Expected<void> Cookies::check(const grpc::ServerContextBase& context, Scope needed) const {
+Expected<std::string> Cookies::check(const grpc::ServerContextBase& context, Scope needed) const {
   const auto& all = context.client_metadata();
   const auto at = all.find(cookie_key);
   if (at == all.end())
     return make_error(ErrorCode::Denied, "this call has no cookie: read it from control.json");
   const std::string given(at->second.data(), at->second.size());
   if (given.size() == local_.size() && CRYPTO_memcmp(given.data(), local_.data(), local_.size()) == 0)
-    return {};
+    return std::string();
   return check_invited(given, needed);
 }
 
-Expected<void> Cookies::check_invited(const std::string& cookie, Scope needed) const {
+Expected<std::string> Cookies::check_invited(const std::string& cookie, Scope needed) const {
   std::lock_guard lock(mutex_);
   const MonotonicTime now = clock_.monotonic_now();
   if (!looked_ || now - *looked_ >= look_anew) {
@@ -53,7 +53,7 @@ Expected<void> Cookies::check_invited(const std::string& cookie, Scope needed) c
         "this invitation permits to look, not to change anything: ask the owner of the node for "
         "another one (neuroshardd control invite --scope steer)");
   }
-  return {};
+  return found->id;
 }
 
 }  // namespace neuroshard::control::detail

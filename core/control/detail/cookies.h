@@ -21,12 +21,12 @@ class Cookies {
   Cookies(std::string local, std::string data_directory, const Clock& clock);
 
   const std::string& local() const { return local_; }
-  // Denied without a cookie, with a wrong or expired one, and with one whose scope is too small. Cookies are
-  // compared in constant time.
-  Expected<void> check(const grpc::ServerContextBase& context, Scope needed) const;
+  // The id of the caller's invitation; empty: the cookie is control.json's. Denied without a cookie, with a
+  // wrong or expired one, and with one whose scope is too small. Cookies are compared in constant time.
+  Expected<std::string> check(const grpc::ServerContextBase& context, Scope needed) const;
 
  private:
-  Expected<void> check_invited(const std::string& cookie, Scope needed) const;
+  Expected<std::string> check_invited(const std::string& cookie, Scope needed) const;
 
   const std::string local_, data_directory_;
   const Clock& clock_;

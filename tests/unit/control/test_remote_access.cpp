@@ -42,6 +42,8 @@ class TestRemoteAccess : public QObject {
   void looking_only();
   void every_call_has_a_scope();
   void expired_it_ends_at_once();
+  void expired_it_ends_what_it_generates();
+  void invited_programs_take_no_place_of_this_users_programs();
   void expired_invitation_opens_no_port();
   void invitation_lasts_over_a_restart_of_the_core();
   void taken_back_it_ends_at_once();
@@ -67,6 +69,25 @@ class TestRemoteAccess : public QObject {
     const auto written = storage::write_file_atomic(*fixture_->files, remote_options().control_file,
                                                     as_bytes(control::format_control_file(file)));
     QVERIFY(written.ok());
+  }
+
+  // A client without manners that has the invitation.
+  std::unique_ptr<wire::Control::Stub> raw_remote() const {
+    const auto file = control::read_control_file(remote_options().control_file);
+    if (!file.ok()) qFatal("%s", file.error().describe().c_str());
+    const grpc::SslCredentialsOptions tls{file->certificate, file->client_key, file->client_certificate};
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride("neuroshard-control");
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return wire::Control::NewStub(
+        grpc::CreateCustomChannel("ipv4:" + file->address, grpc::SslCredentials(tls), arguments));
+  }
+  void sign_as_invited(grpc::ClientContext* context) const {
+    const auto file = control::read_control_file(remote_options().control_file);
+    if (!file.ok()) qFatal("%s", file.error().describe().c_str());
+    context->AddMetadata("neuroshard-cookie", file->cookie);
+    context->AddMetadata("neuroshard-control", "1.0");
+    context->set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
   }
 
   std::unique_ptr<ControlFixture> fixture_;
@@ -271,6 +292,56 @@ void TestRemoteAccess::expired_it_ends_at_once() {
   QCOMPARE(remote->link().error->code, ErrorCode::Denied);
   QVERIFY2(remote->link().error->message.find("expired") != std::string::npos,
            remote->link().error->message.c_str());
+}
+
+void TestRemoteAccess::expired_it_ends_what_it_generates() {
+  invite_and_start();
+  fixture_->node.hold_commands();
+  const auto stub = raw_remote();
+  grpc::ClientContext context;
+  sign_as_invited(&context);
+  wire::CommandRequest request;
+  request.mutable_generate()->set_prompt("once");
+  const auto reader = stub->Run(&context, request);
+  wire::CommandUpdate update;
+  QVERIFY(reader->Read(&update));
+  QVERIFY(fixture_->node.held("generate") != 0);
+  access_.invitations[0].expires = fixture_->clock.wall_now();
+  save(access_);
+  while (reader->Read(&update)) {
+  }
+  QCOMPARE(reader->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  QVERIFY(until([&] { return fixture_->node.held("generate") == 0; }));
+}
+
+void TestRemoteAccess::invited_programs_take_no_place_of_this_users_programs() {
+  invite_and_start(control::Scope::Look);
+  struct Watching {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<wire::Update>> reader;
+  };
+  const auto stub = raw_remote();
+  std::vector<std::unique_ptr<Watching>> all;
+  std::size_t served = 0;
+  for (std::size_t i = 0; i < control::ServerLimits().watchers; ++i) {
+    all.push_back(std::make_unique<Watching>());
+    sign_as_invited(&all.back()->context);
+    all.back()->reader = stub->Watch(&all.back()->context, wire::WatchRequest());
+    wire::Update update;
+    if (all.back()->reader->Read(&update)) ++served;
+  }
+  QCOMPARE(served, control::ServerLimits().invited_watchers / 2);
+  const auto local = fixture_->connect();
+  QVERIFY(local != nullptr);
+  const Events events(*local);
+  const auto id = local->set_contributing(false);
+  QVERIFY(id.ok());
+  const auto done = events.done(*id);
+  QVERIFY(done && !done->error);
+  // A place that is given back can be taken again.
+  for (const auto& one : all) one->context.TryCancel();
+  const auto remote = control::connect(remote_options());
+  QVERIFY(remote->wait_connected(std::chrono::seconds(20), {}).ok());
 }
 
 void TestRemoteAccess::expired_invitation_opens_no_port() {
