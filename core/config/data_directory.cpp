@@ -221,12 +221,15 @@ Expected<void> DataDirectory::open_node_key() {
 Expected<void> DataDirectory::open_wallet(const DataDirectoryOptions& options) {
   const std::string path = keystore_path();
   if (services_.files.exists(path)) {
-    NS_ASSIGN_OR_RETURN(Bytes bytes, storage::read_file(services_.files, path, crypto::max_keystore_bytes));
-    auto keystore = crypto::Keystore::decode(bytes);
-    crypto::wipe(bytes);
+    auto bytes = storage::read_file(services_.files, path, crypto::max_keystore_bytes);
+    // Too long for a wallet is damaged, too.
+    if (!bytes.ok() && bytes.error().code != ErrorCode::Exhausted) return std::move(bytes).error();
+    auto keystore = bytes.ok() ? crypto::Keystore::decode(*bytes) : Expected<crypto::Keystore>(bytes.error());
+    if (bytes.ok()) crypto::wipe(*bytes);
     if (!keystore.ok()) {
       Error error = std::move(keystore).error();
-      error.message += "; restore the wallet with \"neuroshardd wallet restore\" from its words or a backup";
+      error.message +=
+          "; restore the wallet with \"neuroshardd wallet restore --replace\" from its words or a backup";
       return std::move(error).with_context(path);
     }
     wallet_id_ = keystore->wallet_id();

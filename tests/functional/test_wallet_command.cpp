@@ -26,6 +26,9 @@ class TestWalletCommand : public QObject {
   void wrong_words_restore_nothing_data();
   void wrong_words_restore_nothing();
   void replaced_wallet_is_kept();
+  void damaged_wallet_is_replaced_data();
+  void damaged_wallet_is_replaced();
+  void token_does_not_replace_the_words();
   void nothing_there_is_66();
   void run_with_an_existing_wallet_creates_none();
   void directory_of_the_environment_is_used();
@@ -244,6 +247,54 @@ void TestWalletCommand::replaced_wallet_is_kept() {
   const ProcessResult first_use =
       NodeProcess({"settings", "set", "cpu_threads", "1", "--data-dir", directory}).finish();
   QVERIFY2(first_use.ok(), first_use.text().constData());
+}
+
+void TestWalletCommand::damaged_wallet_is_replaced_data() {
+  QTest::addColumn<QByteArray>("content");
+  QTest::newRow("cut") << QByteArray("NS");
+  QTest::newRow("longer than a wallet") << QByteArray(5000, 'x');
+}
+
+// Each message names the next step.
+void TestWalletCommand::damaged_wallet_is_replaced() {
+  QFETCH(QByteArray, content);
+  const QString directory = path(QString("damaged-") + QTest::currentDataTag());
+  QVERIFY(QDir().mkpath(directory));
+  QFile file(directory + "/wallet.keystore");
+  QVERIFY(file.open(QIODevice::WriteOnly) && file.write(content) == content.size());
+  file.close();
+  for (const QStringList& line : {QStringList{"run"}, QStringList{"wallet", "restore"}}) {
+    const ProcessResult refused =
+        NodeProcess(line + QStringList{"--data-dir", directory}, {}, {}, fixed_words).finish();
+    QVERIFY(!refused.ok());
+    QVERIFY2(refused.err.contains("wallet restore --replace"), refused.text().constData());
+  }
+  QCOMPARE(keystore_in(directory), content);
+  const ProcessResult replaced = wallet({"restore", "--replace"}, directory, fixed_words);
+  QVERIFY2(replaced.ok(), replaced.text().constData());
+  QCOMPARE(shown(directory)["wallet_id"].toString(), QString(fixed_id));
+  const QStringList kept = QDir(directory).entryList({"wallet.keystore.old-*"}, QDir::Files);
+  QCOMPARE(kept.size(), 1);
+  QVERIFY(replaced.err.contains(kept[0].toUtf8()));
+  QCOMPARE(content_of(directory + "/" + kept[0]), content);
+}
+
+void TestWalletCommand::token_does_not_replace_the_words() {
+  const QString directory = path("token-after-words");
+  QVERIFY(make_fixed(directory));
+  const QByteArray before = keystore_in(directory);
+  const auto kept = [&directory] {
+    return QDir(directory).entryList({"wallet.keystore.old-*"}, QDir::Files);
+  };
+  const ProcessResult replaced = wallet({"restore", "--replace"}, directory, fixed_token);
+  QVERIFY2(replaced.ok(), replaced.text().constData());
+  QVERIFY(!shown(directory)["has_words"].toBool(true));
+  QCOMPARE(kept().size(), 1);
+  QCOMPARE(content_of(directory + "/" + kept()[0]), before);
+  // The words have the token, so nothing of it is lost.
+  QVERIFY(wallet({"restore", "--replace"}, directory, fixed_words).ok());
+  QVERIFY(shown(directory)["has_words"].toBool());
+  QCOMPARE(kept().size(), 1);
 }
 
 void TestWalletCommand::nothing_there_is_66() {

@@ -87,9 +87,18 @@ void show_and_check(CommandContext& context, const WalletSecret& secret) {
 }
 
 Error exists_already(const WalletFile& file) {
+  if (const auto kept = file.load(); !kept.ok()) {
+    return make_error(
+        ErrorCode::AlreadyExists,
+        fmt::format("the wallet {} already exists, but can't be read: {}. \"neuroshardd wallet restore "
+                    "--replace\" puts the wallet of your words or backup there, and keeps this file under "
+                    "another name",
+                    file.path(), kept.error().message));
+  }
   return make_error(ErrorCode::AlreadyExists,
-                    fmt::format("the wallet {} already exists; show it with \"neuroshardd wallet show\", or "
-                                "choose another --data-dir",
+                    fmt::format("the wallet {} already exists; show it with \"neuroshardd wallet show\", "
+                                "choose another --data-dir, or put another wallet in its place with "
+                                "\"neuroshardd wallet restore --replace\"",
                                 file.path()));
 }
 
@@ -176,16 +185,23 @@ Expected<WalletSecret> read_wallet(CommandContext& context, const WalletFlags& f
   return backup.unlock(passphrase.bytes());
 }
 
-// A wallet that nobody may have a backup of is never lost: another wallet than the new one stays, under
-// another name. The same wallet is in the new file.
-Expected<void> replace_wallet(CommandContext& context, const WalletFile& file, const Keystore& keystore) {
+Expected<void> copy_wallet(CommandContext& context, const WalletFile& file, const std::string& copy) {
   NS_ASSIGN_OR_RETURN(Bytes read, storage::read_file(context.files, file.path(), crypto::max_keystore_bytes));
-  const Secret old = Secret::copy_of(read);
+  const Secret content = Secret::copy_of(read);
   crypto::wipe(read);
-  const auto before = Keystore::decode(old.bytes());
-  if (before.ok() && before->public_key() == keystore.public_key()) return file.replace(*before, keystore);
+  return storage::write_file_atomic(context.files, copy, content.bytes());
+}
+
+// A wallet that nobody may have a backup of is never lost: the old file stays, under another name, unless the
+// new one has the same wallet and all of its secret. The words do not follow from the token.
+Expected<void> replace_wallet(CommandContext& context, const WalletFile& file, const Keystore& keystore) {
+  const auto before = file.load();
+  if (before.ok() && before->public_key() == keystore.public_key() &&
+      (!before->has_words() || keystore.has_words()))
+    return file.replace(*before, keystore);
   const std::string kept = fmt::format("{}.old-{}", file.path(), to_unix_ms(context.clock.wall_now()));
-  NS_RETURN_IF_ERROR(storage::write_file_atomic(context.files, kept, old.bytes()));
+  NS_RETURN_IF_ERROR(before.ok() ? copy_wallet(context, file, kept)
+                                 : context.files.rename(file.path(), kept));
   const bool open = before.ok() && before->protection() == Protection::None;
   context.output.note(fmt::format("The previous wallet is kept as {}{}", kept,
                                   open ? ". It is not protected: with a backup of it, remove the file with "
@@ -300,7 +316,8 @@ void add_restore(CLI::App& wallet, CommandContext& context) {
   restore.add_option(
       "--from", flags->file,
       "file with words, a token or an encrypted backup; \"-\" = standard input (default: ask)");
-  restore.add_flag("--replace", flags->replace, "replace the existing wallet; keeps the old file");
+  restore.add_flag("--replace", flags->replace,
+                   "replace the existing wallet; keeps the old file if the new one lacks any of it");
   add_lock_options(restore, flags->lock);
   restore.add_option("--backup-passphrase-file", flags->backup_passphrase_file,
                      "file with the backup's passphrase (default: --passphrase-file)");
