@@ -248,6 +248,11 @@ void NetworkService::save_peers() {
   save_peers_now();
 }
 
+bool NetworkService::needs_new_start() const {
+  const auto& delegation = reporting_as_.delegation;
+  return delegation && renewal_is_due(*delegation, started_, services_.clock.wall_now());
+}
+
 void NetworkService::announce_capacity(const node::Snapshot& view) {
   const MonotonicTime now = services_.clock.monotonic_now();
   if (now - announced_ < check_period) return;

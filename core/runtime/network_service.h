@@ -43,12 +43,16 @@ class NetworkService {
   void save_peers();
   // The same without the wait for five seconds.
   void save_peers_now();
+  // The wallet's delegation ends soon, and the next start can renew it.
+  bool needs_new_start() const;
   // To be called often. Every five seconds it updates the capacity that the node's record announces.
   void announce_capacity(const node::Snapshot& view);
 
  private:
   NetworkService(std::string data_directory, const RuntimeServices& services)
-      : data_directory_(std::move(data_directory)), services_(services) {}
+      : data_directory_(std::move(data_directory)),
+        services_(services),
+        started_(services.clock.wall_now()) {}
   Expected<void> open_traffic(const config::Settings& settings, PeerHostOptions& options);
   void save_bans();
   void start_discovery(const JoinOptions& options, const config::DataDirectory& directory, bool one_lan);
@@ -59,6 +63,7 @@ class NetworkService {
 
   const std::string data_directory_;
   const RuntimeServices services_;
+  const WallTime started_;
   MonotonicTime checked_{}, written_{}, announced_{};
   std::vector<net::NodeId> saved_peers_;
   std::uint64_t saved_bans_ = 0;  // BanList::changes() when they were written

@@ -192,7 +192,8 @@ Expected<void> NodeRuntime::run(const node::TrainingPlan& plan, const CancelToke
       if (is_stopping) static_cast<void>(engine_->request_shutdown().ok());
     }
     // It is back within seconds, and others may do the same now, so it does not say that it is away.
-    if (!is_stopping && rounds_ && rounds_->needs_new_start()) {
+    const bool anew = (rounds_ && rounds_->needs_new_start()) || (network_ && network_->needs_new_start());
+    if (!is_stopping && anew) {
       departure.leave_out();
       needs_new_start_ = is_stopping = engine_->request_shutdown().ok();
     }

@@ -9,6 +9,7 @@ namespace {
 
 constexpr auto life = std::chrono::hours(24 * 365);
 constexpr auto renewed_before = std::chrono::hours(24 * 90);
+constexpr auto renewed_while_running = std::chrono::hours(24 * 30);
 
 Expected<crypto::Keystore> load_keystore(const RuntimeServices& services,
                                          const config::DataDirectory& directory) {
@@ -109,6 +110,10 @@ std::optional<crypto::Delegation> find_delegation(const RuntimeServices& service
   if (kept && kept->expires - services.clock.wall_now() > renewed_before) return kept;
   const auto renewed = renew(services, directory, *keystore, passphrase, kept.has_value());
   return renewed ? renewed : kept;
+}
+
+bool renewal_is_due(const crypto::Delegation& delegation, WallTime started, WallTime now) {
+  return delegation.expires - started > renewed_before && delegation.expires - now <= renewed_while_running;
 }
 
 }  // namespace neuroshard::runtime

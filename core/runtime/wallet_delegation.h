@@ -27,4 +27,8 @@ std::optional<crypto::Delegation> find_delegation(const RuntimeServices& service
                                                   const config::DataDirectory& directory,
                                                   const PassphraseSource& passphrase);
 
+// A running node should start anew, so that find_delegation() renews this one: it ends within a month, and was not due at the start.
+// One that could not be renewed then is not due again.
+bool renewal_is_due(const crypto::Delegation& delegation, WallTime started, WallTime now);
+
 }  // namespace neuroshard::runtime
