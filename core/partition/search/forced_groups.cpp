@@ -73,6 +73,7 @@ class Round {
 bool Round::windows() {
   if (!equal_) return true;
   const double block = limit_ / best_.work_factor;
+  if (!(block > 0)) return true;  // no number of such blocks does any work
   const int k = static_cast<int>(devices_.size());
   // A block more for a fraction that is not rounding.
   const auto blocks = [&](double work) {
@@ -171,14 +172,13 @@ bool Round::slack() {
 
 bool Round::cuts() {
   AffordableBlock affordable(graph_, best_.work_factor, best_.io_factor, limit_, reach_, apart_, branching_);
+  const auto stop_now = [this] { return stopped = stopped || stop_(); };
   for (NodeIndex v = 0; v < graph_.size(); ++v) {
-    if (stop_()) {
-      stopped = true;
-      return true;
-    }
+    if (stop_now()) return true;
     if (!affordable.with(v)) return false;
     for (const NodeIndex s : graph_.successors[v]) {
       if (apart_.test(v, s)) continue;
+      if (stop_now()) return true;
       if (!affordable.with_but_without(v, s) || !affordable.with_but_without(s, v)) {
         together.emplace_back(v, s);
       } else if (branching_ > 1 && !affordable.with_both(v, s)) {

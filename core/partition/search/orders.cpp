@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <utility>
 
 namespace neuroshard::partition {
 namespace {
@@ -65,15 +66,21 @@ std::vector<NodeIndex> inputs_on_demand(const TensorGraph& graph) {
   return order;
 }
 
-// Next is the ready node that adds least to the cost of the tensors in flight.
+// Next is the ready node that adds least to the cost of the tensors in flight. Empty: too much to look at.
 std::vector<NodeIndex> least_in_flight(const TensorGraph& graph) {
   std::vector<std::uint32_t> missing(graph.size()), waiting;
   for (const Tensor& tensor : graph.tensors)
     waiting.push_back(static_cast<std::uint32_t>(tensor.consumers.size()));
   std::vector<NodeIndex> ready, order;
+  const auto looks = [&](NodeIndex v) { return 1 + graph.produced[v].size() + graph.consumed[v].size(); };
+  std::size_t looks_at_ready = 0, looked = 0;
+  const auto add_ready = [&](NodeIndex v) {
+    ready.push_back(v);
+    looks_at_ready += looks(v);
+  };
   for (NodeIndex v = 0; v < graph.size(); ++v) {
     missing[v] = static_cast<std::uint32_t>(graph.predecessors[v].size());
-    if (missing[v] == 0) ready.push_back(v);
+    if (missing[v] == 0) add_ready(v);
   }
   const auto added = [&](NodeIndex v) {
     double sum = 0;
@@ -84,6 +91,8 @@ std::vector<NodeIndex> least_in_flight(const TensorGraph& graph) {
     return sum;
   };
   while (!ready.empty()) {
+    looked += looks_at_ready;
+    if (looked > max_greedy_looks) return {};
     // The latest among equals, so that ties follow a branch.
     std::size_t pick = 0;
     double least = added(ready[0]);
@@ -93,10 +102,11 @@ std::vector<NodeIndex> least_in_flight(const TensorGraph& graph) {
     }
     const NodeIndex v = ready[pick];
     ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(pick));
+    looks_at_ready -= looks(v);
     order.push_back(v);
     for (const TensorIndex t : graph.consumed[v]) --waiting[t];
     for (const NodeIndex s : graph.successors[v]) {
-      if (--missing[s] == 0) ready.push_back(s);
+      if (--missing[s] == 0) add_ready(s);
     }
   }
   return order;
@@ -138,7 +148,7 @@ std::vector<std::vector<NodeIndex>> simple_orders(const TensorGraph& graph) {
   orders.push_back(inputs_on_demand(graph));
   orders.push_back(depth_first(graph, false));
   orders.push_back(depth_first(graph, true));
-  orders.push_back(least_in_flight(graph));
+  if (auto greedy = least_in_flight(graph); !greedy.empty()) orders.push_back(std::move(greedy));
   for (const bool forward : {true, false}) {
     for (const bool by_work : {false, true}) {
       std::vector<double> keys = depth(graph, by_index, forward, by_work);

@@ -73,7 +73,8 @@ void Partitioner::prepare() {
   // Without limits, parameters are no reason to keep a node by itself.
   TensorGraph base = contract(problem_.graph, problem_.colocated);
   if (!problem_.memory_binds) base.params.assign(base.size(), 0);
-  bound_grouping_ = compose(problem_.colocated, reduce_dominated(base, problem_.devices));
+  const Grouping reduced = reduce_dominated(base, problem_.devices, [this] { return stop(); });
+  bound_grouping_ = compose(problem_.colocated, reduced);
   bound_graph_ = contract(problem_.graph, bound_grouping_);
   // Where memory binds, moving a node without work still moves its tensors: the search keeps the whole graph.
   search_grouping_ = problem_.memory_binds ? problem_.colocated : bound_grouping_;

@@ -1,6 +1,7 @@
 #include "core/partition/search/reduction.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace neuroshard::partition {
 namespace {
@@ -39,36 +40,55 @@ NodeIndex partner_of(const TensorGraph& graph, NodeIndex v, double price) {
   return v;
 }
 
+// Nodes and their neighbours that all passes look at: seconds for the largest graphs, far more than others
+// need.
+constexpr std::size_t most_looks = 20'000'000;
+
+using Pairs = std::vector<std::pair<NodeIndex, NodeIndex>>;
+
+// Steps that may be taken together. Each is justified for the graph that the steps before it left. So a node
+// that took part in one, or is next to the node that moved, waits for the next pass. Steps into the same
+// partner need not wait: their nodes have no other successor, or no other predecessor. So they are no
+// neighbours, and no step makes the costs that justify another one worse.
+Pairs independent_steps(const TensorGraph& graph, double price, std::size_t* looks) {
+  constexpr NodeIndex nobody = ~NodeIndex{0};
+  Pairs together;
+  std::vector<NodeIndex> partner_at(graph.size(), nobody);  // of the steps that touch a node
+  for (NodeIndex v = 0; v < graph.size(); ++v) {
+    *looks += 1 + graph.successors[v].size() + graph.predecessors[v].size();
+    const NodeIndex partner = partner_of(graph, v, price);
+    if (partner == v) continue;
+    const auto is_free = [&](NodeIndex w) { return partner_at[w] == nobody || partner_at[w] == partner; };
+    bool blocked = !is_free(v);
+    for (const auto* list : {&graph.successors[v], &graph.predecessors[v]}) {
+      for (const NodeIndex w : *list) blocked = blocked || !is_free(w);
+    }
+    if (blocked) continue;
+    partner_at[v] = partner;
+    for (const auto* list : {&graph.successors[v], &graph.predecessors[v]}) {
+      for (const NodeIndex w : *list) partner_at[w] = partner;
+    }
+    together.emplace_back(v, partner);
+  }
+  return together;
+}
+
 }  // namespace
 
-Grouping reduce_dominated(const TensorGraph& graph, const std::vector<Device>& devices) {
+Grouping reduce_dominated(const TensorGraph& graph, const std::vector<Device>& devices,
+                          const std::function<bool()>& stop) {
   const double price = price_of_work(devices);
   Grouping total = close_groups(graph, {});
   TensorGraph reduced = contract(graph, total);
-  for (;;) {
-    // One independent set of steps at a time: a node that took part waits for the next round, because each
-    // step is justified for the graph that the steps before it left.
-    std::vector<std::pair<NodeIndex, NodeIndex>> together;
-    std::vector<bool> touched(reduced.size());
-    for (NodeIndex v = 0; v < reduced.size(); ++v) {
-      const NodeIndex partner = partner_of(reduced, v, price);
-      if (partner == v) continue;
-      bool blocked = touched[v];
-      for (const auto* list : {&reduced.successors[v], &reduced.predecessors[v]}) {
-        for (const NodeIndex w : *list) blocked = blocked || touched[w];
-      }
-      if (blocked) continue;
-      touched[v] = touched[partner] = true;
-      for (const auto* list : {&reduced.successors[v], &reduced.predecessors[v]}) {
-        for (const NodeIndex w : *list) touched[w] = true;
-      }
-      together.emplace_back(v, partner);
-    }
-    if (together.empty()) return total;
+  std::size_t looks = 0;
+  while (looks < most_looks && !stop()) {
+    const Pairs together = independent_steps(reduced, price, &looks);
+    if (together.empty()) break;
     const Grouping step = close_groups(reduced, together);
     total = compose(total, step);
     reduced = contract(reduced, step);
   }
+  return total;
 }
 
 }  // namespace neuroshard::partition

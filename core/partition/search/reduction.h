@@ -9,10 +9,11 @@
 //  (b) One predecessor u, and w + v's outputs cost no more than those outputs of u that only v reads: v moves
 //      into u's block, which sends v's outputs instead of those and does the work; v's old block receives the
 //      former instead of the latter; other readers of v receive the same as before.
-// Each step preserves an optimum of the graph before it, so a sequence of steps does. Operators between large
+// Each step preserves an optimum of the graph before it, so any sequence of steps does. Operators between large
 // values (the inside of a gated feed-forward layer) thus become one node, and exact search reaches further.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "core/partition/graph/devices.h"
@@ -20,7 +21,9 @@
 
 namespace neuroshard::partition {
 
-// The grouping after as many steps as apply.
-Grouping reduce_dominated(const TensorGraph& graph, const std::vector<Device>& devices);
+// The grouping after as many steps as apply, up to a bound on the work. `stop` is asked before each pass over
+// the graph; the steps until then stand.
+Grouping reduce_dominated(const TensorGraph& graph, const std::vector<Device>& devices,
+                          const std::function<bool()>& stop);
 
 }  // namespace neuroshard::partition

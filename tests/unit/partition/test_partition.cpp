@@ -5,6 +5,7 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QTest>
+#include <algorithm>
 #include <set>
 
 #include "core/base/clock.h"
@@ -13,6 +14,8 @@
 #include "core/partition/render/layout_json.h"
 #include "core/partition/search/annealing.h"
 #include "core/partition/search/detail/block_cut.h"
+#include "core/partition/search/detail/bound_search.h"
+#include "core/partition/search/forced_groups.h"
 #include "core/partition/search/orders.h"
 #include "core/partition/search/partition.h"
 #include "core/partition/search/reduction.h"
@@ -40,6 +43,28 @@ PartitionOptions rounds(std::uint32_t count, std::uint64_t seed = 1) {
   return options;
 }
 
+bool never() {
+  return false;
+}
+
+GraphNode free_node(std::string id, double output_bytes, std::vector<std::uint32_t> inputs) {
+  GraphNode node;
+  node.id = std::move(id);
+  node.output_bytes = output_bytes;
+  node.inputs = std::move(inputs);
+  return node;
+}
+
+// `count` sources, and a sink behind each; the source in the middle has the smallest output.
+ComputationGraph pairs(std::uint32_t count) {
+  ComputationGraph graph;
+  for (std::uint32_t i = 0; i < count; ++i)
+    graph.nodes.push_back(free_node(fmt::format("source {}", i), i == count / 2 ? 1 : 2, {}));
+  for (std::uint32_t i = 0; i < count; ++i)
+    graph.nodes.push_back(free_node(fmt::format("sink {}", i), 0, {i}));
+  return graph;
+}
+
 }  // namespace
 
 class TestPartition : public QObject {
@@ -50,6 +75,10 @@ class TestPartition : public QObject {
   void orders_are_topological();
   void cheapest_block_is_the_minimum();
   void reduction_keeps_the_optimum();
+  void stars_are_reduced_at_once();
+  void greedy_order_is_left_out_of_wide_graphs();
+  void forced_groups_ask_for_a_stop_at_each_edge();
+  void bounds_rise_from_zero();
   void annealing_is_never_worse();
   void layered_models_are_proved();
   void families_are_feasible_and_bounded();
@@ -159,7 +188,7 @@ void TestPartition::reduction_keeps_the_optimum() {
     if (seed % 3 == 0) peers[1].speed = 0.5, peers[2].bandwidth = 2;
     const auto problem = make_problem(graph, peers);
     QVERIFY(problem.ok());
-    const Grouping grouping = reduce_dominated(problem->graph, problem->devices);
+    const Grouping grouping = reduce_dominated(problem->graph, problem->devices, never);
     reduced_graphs += grouping.count < 8;
     with_work += !none && grouping.count < 8;
     ComputationGraph merged = graph;
@@ -171,6 +200,90 @@ void TestPartition::reduction_keeps_the_optimum() {
     QCOMPARE(test::best_bottleneck(merged, peers), test::best_bottleneck(graph, peers));
   }
   QVERIFY(reduced_graphs > 20 && with_work > 10);
+}
+
+// Many nodes around one: passes are counted, because a pass over a large graph takes long.
+void TestPartition::stars_are_reduced_at_once() {
+  constexpr std::uint32_t rays = 20'000;
+  ComputationGraph sources, leaves;
+  leaves.nodes.push_back(free_node("hub", 1, {}));
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t i = 0; i < rays; ++i) {
+    all.push_back(i);
+    sources.nodes.push_back(free_node(fmt::format("source {}", i), 1, {}));
+    leaves.nodes.push_back(free_node(fmt::format("leaf {}", i), 0, {0}));
+  }
+  sources.nodes.push_back(free_node("hub", 0, all));
+  for (const ComputationGraph* graph : {&sources, &leaves}) {
+    const auto problem = make_problem(*graph, equal_peers(2));
+    QVERIFY(problem.ok());
+    int passes = 0;
+    const Grouping grouping =
+        reduce_dominated(problem->graph, problem->devices, [&passes] { return ++passes > 4; });
+    QCOMPARE(grouping.count, NodeIndex{1});
+    const Grouping stopped = reduce_dominated(problem->graph, problem->devices, [] { return true; });
+    QCOMPARE(stopped.count, NodeIndex{rays + 1});
+  }
+}
+
+void TestPartition::greedy_order_is_left_out_of_wide_graphs() {
+  for (const std::uint32_t count : {100u, 20'000u}) {
+    const auto problem = make_problem(pairs(count), equal_peers(2));
+    QVERIFY(problem.ok());
+    const auto orders = simple_orders(problem->graph);
+    QVERIFY(orders.size() >= 2);
+    // Only the greedy order looks at costs, so only it begins with the smallest output.
+    const bool greedy = std::any_of(orders.begin(), orders.end(),
+                                    [&](const auto& order) { return order.front() == count / 2; });
+    QCOMPARE(greedy, count == 100);
+  }
+}
+
+void TestPartition::forced_groups_ask_for_a_stop_at_each_edge() {
+  constexpr std::uint32_t side = 20;
+  ComputationGraph graph;
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t i = 0; i < side; ++i) {
+    all.push_back(i);
+    graph.nodes.push_back(free_node(fmt::format("source {}", i), 0.01, {}));
+  }
+  for (std::uint32_t i = 0; i < side; ++i)
+    graph.nodes.push_back(free_node(fmt::format("sink {}", i), 0, all));
+  for (GraphNode& node : graph.nodes) node.work = 1;
+  const auto problem = make_problem(graph, equal_peers(4));
+  QVERIFY(problem.ok());
+  std::uint32_t asked = 0;
+  const auto forced = force_groups(problem->graph, problem->devices, 1000, 1, [&asked] {
+    ++asked;
+    return false;
+  });
+  QVERIFY(!forced.refuted && forced.complete);
+  QVERIFY2(asked >= side * side, fmt::format("asked {} times", asked).c_str());
+}
+
+// Without work there is no simple bound to start from: the bisection must leave 0.
+void TestPartition::bounds_rise_from_zero() {
+  ComputationGraph graph;
+  for (std::uint32_t i = 0; i < 6; ++i)
+    graph.nodes.push_back(
+        free_node(fmt::format("node {}", i), 1, i == 0 ? std::vector<std::uint32_t>{} : std::vector{i - 1}));
+  for (GraphNode& node : graph.nodes) node.param_bytes = 10;
+  auto peers = equal_peers(3);
+  for (Peer& peer : peers) peer.memory = 35;  // half of the chain and its tensors
+  const double best = test::best_bottleneck_by_orders(graph, peers);
+  QCOMPARE(best, 1.0);
+  const auto problem = make_problem(graph, peers);
+  QVERIFY(problem.ok() && problem->memory_binds);
+  partition::detail::BoundSearch bounds(problem->graph, problem->devices, 0, never);
+  QVERIFY(bounds.contract_at(10 * best));
+  bounds.run(10 * best, 0);
+  QVERIFY2(bounds.complete() && bounds.lower() <= best && bounds.lower() > best * (1 - 1e-6),
+           fmt::format("{}", bounds.lower()).c_str());
+  const auto result = find_partition(*problem, rounds(6), ManualClock(), {});
+  QVERIFY(result.ok());
+  QCOMPARE(test::find_fault(graph, peers, result->blocks, result->bottleneck), std::string());
+  QCOMPARE(result->bottleneck, best);
+  QVERIFY(result->proved());
 }
 
 void TestPartition::annealing_is_never_worse() {

@@ -131,7 +131,8 @@ void BoundSearch::run(double target, double lower) {
   // Where the last word was "found", the next value must be decided as well; after "unknown", the bound rises
   // as far as it can. A value just within the tolerance of a proof may be easier than the proof itself.
   for (int i = 0; i < 40 && !stop_() && steps > 0 && high > lower_ * (1 + 1e-9); ++i) {
-    double middle = std::sqrt(lower_ * high);
+    // The geometric mean with a bound of 0 would be 0 again.
+    double middle = lower_ > 0 ? std::sqrt(lower_ * high) : high / 2;
     if (i == 0 && !decided) middle = std::max(middle, high * (1 - coarse));
     // Near the end, and where the best slicing of an only order leaves nothing below it, ask for the proof
     // itself; now and then bisect nevertheless, or many small improvements could follow each other.
