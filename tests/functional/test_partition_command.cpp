@@ -18,6 +18,7 @@ class TestPartitionCommand : public QObject {
   void initTestCase();
   void json_has_bound_and_blocks();
   void people_get_a_table();
+  void foreign_text_does_not_reach_the_terminal();
   void pictures_are_printed();
   void memory_and_streaming();
   void peers_from_a_file();
@@ -82,6 +83,27 @@ void TestPartitionCommand::people_get_a_table() {
   for (const char* text :
        {"bottleneck   7 ms", "lower bound  7 ms", "proved optimal", "convention", "peer 2"})
     QVERIFY2(result.out.contains(text), result.out.constData());
+}
+
+// Names of a file can't move the cursor or add lines, in tables or in errors.
+void TestPartitionCommand::foreign_text_does_not_reach_the_terminal() {
+  const QString graph = write("escapes.json", R"({"convention":"c\u001b[2J\nd","nodes":[
+    {"id":"a\u001b[2J\nb","work":1}]})");
+  const QString peers = write("escapes_peers.json", R"([{"name":"p\u001b[2J\nq"}])");
+  const QString twice = write("escapes_twice.json", R"({"nodes":[
+    {"id":"a\u001b[2J\nb","work":1},{"id":"a\u001b[2J\nb","work":1}]})");
+  const ProcessResult table = partition({"--graph", graph, "--k", "1", "--peers", peers});
+  QVERIFY2(table.ok(), table.text().constData());
+  const ProcessResult saved = partition({"--graph", graph, "--save-graph", folder_.filePath("escapes.pb")});
+  QVERIFY2(saved.ok(), saved.text().constData());
+  const ProcessResult refused = partition({"--graph", twice, "--k", "1"});
+  QCOMPARE(refused.exit_code, 64);
+  for (const char* text : {"c [2J d", "p [2J q", "a [2J b"})
+    QVERIFY2(table.out.contains(text), table.out.constData());
+  QVERIFY2(saved.out.contains("c [2J d"), saved.out.constData());
+  QVERIFY2(refused.err.contains("two nodes have the id \"a [2J b\""), refused.err.constData());
+  for (const QByteArray& printed : {table.out, saved.out, refused.err})
+    QVERIFY2(!printed.contains('\x1b'), printed.constData());
 }
 
 void TestPartitionCommand::pictures_are_printed() {

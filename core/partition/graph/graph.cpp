@@ -6,11 +6,14 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "core/base/utf8.h"
+
 namespace neuroshard::partition {
 namespace {
 
-Error invalid(std::string message) {
-  return make_error(ErrorCode::InvalidArgument, std::move(message));
+// Names in the message are those of a foreign file.
+Error invalid(const std::string& message) {
+  return make_error(ErrorCode::InvalidArgument, one_line(message));
 }
 
 // One cycle among the nodes that Kahn's algorithm could not place, for the message.
@@ -89,8 +92,8 @@ Expected<void> set_unit(ComputationGraph* graph, const std::string& unit) {
     graph->unit_seconds = seconds;
     return {};
   }
-  return invalid(
-      fmt::format("the graph's \"unit\" is \"{}\"; it must be \"s\", \"ms\" or \"us\"", unit.substr(0, 40)));
+  return invalid(fmt::format("the graph's \"unit\" is \"{}\"; it must be \"s\", \"ms\" or \"us\"",
+                             valid_utf8(unit, 40)));
 }
 
 Expected<void> validate(const ComputationGraph& graph) {

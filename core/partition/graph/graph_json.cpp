@@ -8,6 +8,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "core/base/utf8.h"
+
 namespace neuroshard::partition {
 namespace {
 
@@ -16,8 +18,9 @@ using nlohmann::json;
 constexpr int max_depth = 8;
 constexpr std::size_t max_convention = 4096;
 
-Error invalid(std::string message) {
-  return make_error(ErrorCode::InvalidArgument, std::move(message));
+// Names in the message are those of a foreign file.
+Error invalid(const std::string& message) {
+  return make_error(ErrorCode::InvalidArgument, one_line(message));
 }
 
 Expected<json> parse(ByteSpan bytes, const char* what) {
@@ -69,7 +72,7 @@ class Fields {
     const auto at = object_.find(name);
     if (at == object_.end()) return std::string();
     if (!at->is_string()) return invalid(fmt::format("{}: \"{}\" is not text", where_, name));
-    return at->get<std::string>().substr(0, most);
+    return valid_utf8(at->get<std::string>(), most);
   }
   Expected<void> only(std::initializer_list<std::string_view> known) const {
     for (const auto& [name, value] : object_.items()) {
@@ -79,7 +82,7 @@ class Fields {
     }
     return {};
   }
-  static std::string clipped(const std::string& text) { return text.substr(0, max_id_length); }
+  static std::string clipped(const std::string& text) { return valid_utf8(text, max_id_length); }
 
  private:
   const json& object_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/utf8.h"
 #include "core/partition/graph/wire_format.h"
 
 namespace neuroshard::partition {
@@ -126,7 +127,7 @@ Expected<ComputationGraph> parse_graph_proto(ByteSpan bytes) {
     if (field.field() == graph_field::format && field.text() != std::string(format_name) + "1") {
       return make_error(ErrorCode::Unsupported,
                         fmt::format("the graph file has the format \"{}\"; this program reads \"{}{}\"",
-                                    field.text().substr(0, 40), format_name, format_version));
+                                    one_line(field.text(), 40), format_name, format_version));
     }
     NS_RETURN_IF_ERROR(read_field(field, &graph, &edges));
   }

@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "core/base/utf8.h"
 #include "core/partition/import/detail/onnx_costs.h"
 #include "core/partition/import/onnx_shapes.h"
 
@@ -16,8 +17,9 @@ using detail::OnnxOperator;
 
 constexpr std::size_t shown_names = 5;
 
-Error invalid(std::string message) {
-  return make_error(ErrorCode::InvalidArgument, std::move(message));
+// Names in the message are those of a foreign file.
+Error invalid(const std::string& message) {
+  return make_error(ErrorCode::InvalidArgument, one_line(message));
 }
 
 // Names that a nested graph takes from around it.
@@ -70,18 +72,22 @@ class Importer {
   void infer(const OnnxNode& node);
   void add(const OnnxNode& node);
   void read_tensor(const std::string& name, const OnnxValue& value, GraphNode* result);
-  std::vector<OnnxValue> inputs_of(const OnnxNode& node) const;
+  OnnxInputs inputs_of(const OnnxNode& node) const;
+  void bound_folding(OnnxValue* output);
   std::string unique_id(const OnnxNode& node);
   Expected<void> unknown_shapes() const;
 
   const OnnxModel& model_;
   const OnnxOptions& options_;
   OnnxValues values_;
+  const OnnxValue left_out_{};
+  std::size_t folded_ = 0;  // integers of constant outputs
   std::unordered_map<std::string, OnnxTensorType> stated_;
   std::vector<const OnnxNode*> order_;
   std::unordered_map<std::string, std::uint32_t> maker_;  // node of the result that makes a tensor
   std::unordered_map<std::string, std::size_t> readers_;  // how many operators read a tensor
   std::unordered_set<std::string> ids_;
+  std::unordered_map<std::string, std::size_t> next_number_;  // of the operators of one name
   std::vector<std::pair<std::string, std::string>> unknown_;  // tensor, operator
   std::set<std::string> uncounted_;
   CostedGraph result_;
@@ -195,20 +201,32 @@ Expected<void> Importer::order_nodes() {
                              nodes[static_cast<std::size_t>(stuck - missing.begin())].name));
 }
 
-std::vector<OnnxValue> Importer::inputs_of(const OnnxNode& node) const {
-  std::vector<OnnxValue> inputs;
+// Valid while values_ loses none.
+OnnxInputs Importer::inputs_of(const OnnxNode& node) const {
+  OnnxInputs inputs;
   for (const std::string& name : node.inputs) {
     const auto at = values_.find(name);
-    inputs.push_back(name.empty() || at == values_.end() ? OnnxValue() : at->second);
+    inputs.push_back(name.empty() || at == values_.end() ? &left_out_ : &at->second);
   }
   return inputs;
 }
 
+// A small file can have many operators that each make a long constant.
+void Importer::bound_folding(OnnxValue* output) {
+  if (!output->integers) return;
+  if (output->integers->size() > max_onnx_folded - folded_) {
+    output->integers.reset();
+  } else {
+    folded_ += output->integers->size();
+  }
+}
+
 void Importer::infer(const OnnxNode& node) {
-  const std::vector<OnnxValue> inputs = inputs_of(node);
+  const OnnxInputs inputs = inputs_of(node);
   std::vector<OnnxValue> outputs = infer_outputs(node, inputs, model_.opset);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
+    bound_folding(&outputs[i]);
     const auto stated = stated_.find(node.outputs[i]);
     if (stated != stated_.end()) {
       if (outputs[i].type == OnnxType::Undefined) outputs[i].type = stated->second.type;
@@ -239,9 +257,13 @@ Expected<void> Importer::unknown_shapes() const {
 std::string Importer::unique_id(const OnnxNode& node) {
   std::string base = !node.name.empty() ? node.name : node.outputs.empty() ? node.op : node.outputs[0];
   if (base.empty()) base = "operator";
-  base.resize(std::min(base.size(), max_id_length - 16));
-  std::string id = base;
-  for (std::size_t i = 2; !ids_.insert(id).second; ++i) id = fmt::format("{} #{}", base, i);
+  base = valid_utf8(base, max_id_length - 16);
+  if (ids_.insert(base).second) return base;
+  std::size_t& number = next_number_.try_emplace(base, 2).first->second;
+  std::string id;
+  do {
+    id = fmt::format("{} #{}", base, number++);
+  } while (!ids_.insert(id).second);
   return id;
 }
 
@@ -255,7 +277,7 @@ void Importer::read_tensor(const std::string& name, const OnnxValue& value, Grap
 }
 
 void Importer::add(const OnnxNode& node) {
-  const std::vector<OnnxValue> inputs = inputs_of(node);
+  const OnnxInputs inputs = inputs_of(node);
   std::vector<OnnxValue> outputs;
   bool all_constant = !node.outputs.empty();
   for (const std::string& name : node.outputs) {
@@ -265,7 +287,7 @@ void Importer::add(const OnnxNode& node) {
   if (all_constant) return;
   GraphNode result;
   result.id = unique_id(node);
-  result.op = node.op.substr(0, max_id_length);
+  result.op = valid_utf8(node.op, max_id_length);
   std::vector<std::string> names = names_read(node);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -297,7 +319,7 @@ void Importer::add(const OnnxNode& node) {
   for (const std::size_t i : read) {
     GraphNode port;
     OnnxNode naming;
-    naming.name = fmt::format("{}:{}", result_.graph.nodes[own].id.substr(0, max_id_length - 40), i);
+    naming.name = fmt::format("{}:{}", valid_utf8(result_.graph.nodes[own].id, max_id_length - 40), i);
     port.id = unique_id(naming);
     port.op = "output";
     port.output_bytes = outputs[i].bytes();
@@ -330,8 +352,8 @@ Expected<CostedGraph> Importer::run() {
       "ONNX model: operators of one forward pass; weights count at each operator that reads them";
   if (!uncounted_.empty()) {
     std::string list;
-    for (const std::string& op : uncounted_) list += (list.empty() ? "" : ", ") + op.substr(0, 40);
-    result_.graph.convention += "; by their bytes alone: " + list.substr(0, 400);
+    for (const std::string& op : uncounted_) list += (list.empty() ? "" : ", ") + valid_utf8(op, 40);
+    result_.graph.convention += "; by their bytes alone: " + valid_utf8(list, 400);
   }
   NS_RETURN_IF_ERROR(validate(result_.graph));
   return std::move(result_);

@@ -17,6 +17,8 @@ namespace neuroshard::partition {
 inline constexpr std::size_t max_onnx_rank = 32;
 // Integers of a constant that shapes may depend on; longer constants are only sizes.
 inline constexpr std::size_t max_onnx_constant = 4096;
+// Integers that all operators' constant outputs keep together, far more than the shapes of any network take.
+inline constexpr std::size_t max_onnx_folded = 4'000'000;
 
 // TensorProto.DataType.
 enum class OnnxType : std::uint32_t {

@@ -320,8 +320,7 @@ std::optional<OnnxShape> broadcast(const OnnxShape& a, const OnnxShape& b) {
   return shape;
 }
 
-std::vector<OnnxValue> infer_outputs(const OnnxNode& node, const std::vector<OnnxValue>& inputs,
-                                     std::int64_t opset) {
+std::vector<OnnxValue> infer_outputs(const OnnxNode& node, const OnnxInputs& inputs, std::int64_t opset) {
   std::vector<OnnxValue> outputs(node.outputs.size());
   if (outputs.empty()) return outputs;
   const OnnxOperator op(node, inputs, opset);

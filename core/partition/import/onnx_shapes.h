@@ -32,10 +32,12 @@ struct OnnxValue {
 // Values by name; the outputs of a node that is not understood have no shape.
 using OnnxValues = std::unordered_map<std::string, OnnxValue>;
 
-// One node's outputs from its inputs (in order; left-out ones have no shape and are not constant). Never
-// fails: what can't be told stays unknown. `opset` decides where attributes became inputs.
-std::vector<OnnxValue> infer_outputs(const OnnxNode& node, const std::vector<OnnxValue>& inputs,
-                                     std::int64_t opset);
+// Inputs of one node, in order; left-out ones have no shape and are not constant. None is null.
+using OnnxInputs = std::vector<const OnnxValue*>;
+
+// One node's outputs from its inputs. Never fails: what can't be told stays unknown. `opset` decides where
+// attributes became inputs.
+std::vector<OnnxValue> infer_outputs(const OnnxNode& node, const OnnxInputs& inputs, std::int64_t opset);
 
 // No negative dimension, at most max_onnx_rank, 2^40 in one dimension and 1e15 elements: what a file claims
 // beyond it is a slip or an attack, and arithmetic with it would overflow.

@@ -6,13 +6,15 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/base/utf8.h"
 #include "core/partition/search/slicing.h"
 
 namespace neuroshard::partition {
 namespace {
 
-Error invalid(std::string message) {
-  return make_error(ErrorCode::InvalidArgument, std::move(message));
+// Names in the message are those of foreign files.
+Error invalid(const std::string& message) {
+  return make_error(ErrorCode::InvalidArgument, one_line(message));
 }
 
 Expected<void> check_peers(const std::vector<Peer>& peers) {

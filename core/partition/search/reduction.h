@@ -9,8 +9,9 @@
 //  (b) One predecessor u, and w + v's outputs cost no more than those outputs of u that only v reads: v moves
 //      into u's block, which sends v's outputs instead of those and does the work; v's old block receives the
 //      former instead of the latter; other readers of v receive the same as before.
-// Each step preserves an optimum of the graph before it, so any sequence of steps does. Operators between large
-// values (the inside of a gated feed-forward layer) thus become one node, and exact search reaches further.
+// Each step preserves an optimum of the graph before it, so any sequence of them does. Operators between
+// large values (the inside of a gated feed-forward layer) thus become one node, and exact search reaches
+// further.
 #pragma once
 
 #include <functional>

@@ -57,6 +57,7 @@ class TestGraphProto : public QObject {
   void bad_files_data();
   void bad_files();
   void every_cut_is_told();
+  void long_texts_are_cut_between_characters();
 };
 
 void TestGraphProto::round_trips() {
@@ -181,6 +182,18 @@ void TestGraphProto::every_cut_is_told() {
     if (graph.ok()) QVERIFY(validate(*graph).ok());
   }
   QVERIFY(refused > whole.size() * 9 / 10);
+}
+
+// What the JSON form cuts, the protobuf form must be able to hold.
+void TestGraphProto::long_texts_are_cut_between_characters() {
+  const std::string cut(max_id_length - 1, 'a');
+  const auto graph =
+      parse_graph(bytes_of(R"({"nodes": [{"id": "x", "work": 1, "op": ")" + cut + "\u00e4\"}]}"));
+  QVERIFY2(graph.ok(), graph.ok() ? "" : graph.error().describe().c_str());
+  QCOMPARE(graph->nodes[0].op, cut);
+  const auto back = parse_graph_proto(format_graph_proto(*graph));
+  QVERIFY2(back.ok(), back.ok() ? "" : back.error().describe().c_str());
+  QVERIFY(same(*back, *graph));
 }
 
 NS_TEST(TestGraphProto)

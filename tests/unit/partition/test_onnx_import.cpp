@@ -1,6 +1,7 @@
 // ONNX models as graphs: against ONNX's own shape inference and PyTorch's counts where Debian's Python has
 // them (onnx_oracle.py), and against models written here field by field.
 #include <QDir>
+#include <QElapsedTimer>
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -44,6 +45,16 @@ Bytes weight(const std::string& name, const std::vector<std::int64_t>& dims) {
   WireWriter tensor;
   for (const std::int64_t dim : dims) tensor.varint(1, static_cast<std::uint64_t>(dim));
   tensor.varint(2, 1);
+  tensor.text(8, name);
+  return tensor.take();
+}
+
+// A tensor of one integer.
+Bytes integer(const std::string& name, std::uint64_t value) {
+  WireWriter tensor;
+  tensor.varint(1, 1);
+  tensor.varint(2, static_cast<std::uint64_t>(OnnxType::Int64));
+  tensor.varint(7, value);
   tensor.text(8, name);
   return tensor.take();
 }
@@ -107,6 +118,9 @@ class TestOnnxImport : public QObject {
   void several_outputs();
   void weights_read_twice();
   void control_flow_is_one_node();
+  void equal_names_are_numbered();
+  void long_names_are_cut_between_characters();
+  void folded_constants_are_bounded();
   void bad_models_data();
   void bad_models();
   void any_cut_is_refused();
@@ -280,6 +294,58 @@ void TestOnnxImport::control_flow_is_one_node() {
   QVERIFY(costed->graph.convention.find("If") != std::string::npos);
 }
 
+// In linear time: counting on from 2 for each of them takes minutes.
+void TestOnnxImport::equal_names_are_numbered() {
+  constexpr int count = 50'000;
+  std::vector<Bytes> nodes;
+  for (int i = 0; i < count; ++i) {
+    WireWriter message;
+    message.text(1, "x");
+    message.text(2, "y" + std::to_string(i));
+    message.text(3, i == 1 ? "same #3" : "same");
+    message.text(4, "Relu");
+    nodes.push_back(message.take());
+  }
+  QElapsedTimer timer;
+  timer.start();
+  const auto costed = import_onnx(model(nodes, {}, {value_info("x", {2})}), {});
+  QVERIFY2(costed.ok(), costed.ok() ? "" : costed.error().describe().c_str());
+  QVERIFY2(timer.elapsed() < 30'000, qPrintable(QString::number(timer.elapsed())));
+  const auto& made = costed->graph.nodes;
+  QCOMPARE(made.size(), std::size_t(count));
+  QCOMPARE(made[0].id, std::string("same"));
+  QCOMPARE(made[2].id, std::string("same #2"));
+  QCOMPARE(made[3].id, std::string("same #4"));
+  QCOMPARE(made.back().id, "same #" + std::to_string(count));
+}
+
+void TestOnnxImport::long_names_are_cut_between_characters() {
+  WireWriter message;
+  message.text(1, "x");
+  message.text(2, "y");
+  message.text(3, std::string(max_id_length - 17, 'a') + "\u00e4");
+  message.text(4, "Relu");
+  const auto costed = import_onnx(model({message.result()}, {}, {value_info("x", {2})}), {});
+  QVERIFY2(costed.ok(), costed.ok() ? "" : costed.error().describe().c_str());
+  QCOMPARE(costed->graph.nodes[0].id, std::string(max_id_length - 17, 'a'));
+}
+
+void TestOnnxImport::folded_constants_are_bounded() {
+  constexpr std::size_t each = 4096, count = max_onnx_folded / each + 100;
+  std::vector<Bytes> nodes;
+  for (std::size_t i = 0; i < count; ++i)
+    nodes.push_back(node("Expand", {"value", "count"}, {"y" + std::to_string(i)}));
+  const auto values = infer_onnx(model(nodes, {integer("value", 7), integer("count", each)}, {}), {});
+  QVERIFY2(values.ok(), values.ok() ? "" : values.error().describe().c_str());
+  QCOMPARE(values->at("y0").integers->size(), each);
+  std::size_t kept = 0;
+  for (const auto& [name, value] : *values) {
+    QVERIFY2(value.constant && value.shape, name.c_str());
+    kept += value.integers ? value.integers->size() : 0;
+  }
+  QVERIFY2(kept > max_onnx_folded - 2 * each && kept <= max_onnx_folded + 2, std::to_string(kept).c_str());
+}
+
 void TestOnnxImport::bad_models_data() {
   QTest::addColumn<QByteArray>("file");
   QTest::addColumn<QByteArray>("told");
@@ -292,6 +358,7 @@ void TestOnnxImport::bad_models_data() {
   add("nothing", {}, "not an ONNX model");
   add("no graph", {0x08, 0x07}, "not an ONNX model");
   add("dangling", model({node("Relu", {"nowhere"}, {"y"})}, {}, x), "\"nowhere\", which has no producer");
+  add("control characters", model({node("Relu", {"\x1b[2J\nx"}, {"y"})}, {}, x), "\" [2J x\", which has");
   add("cycle", model({node("Add", {"x", "b"}, {"a"}), node("Relu", {"a"}, {"b"})}, {}, x), "cycle");
   add("made twice", model({node("Relu", {"x"}, {"y"}), node("Relu", {"x"}, {"y"})}, {}, x),
       "has two producers");

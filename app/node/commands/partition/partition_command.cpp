@@ -12,6 +12,7 @@
 #include "app/node/commands/partition/partition_pipeline.h"
 #include "app/node/commands/partition/partition_script.h"
 #include "app/node/output/quantity.h"
+#include "core/base/utf8.h"
 #include "core/partition/graph/graph_json.h"
 #include "core/partition/render/drawing.h"
 #include "core/partition/render/layout_json.h"
@@ -148,7 +149,7 @@ nlohmann::ordered_json to_json(const PartitionInput& input, const std::vector<Pe
 void print_table(const PartitionInput& input, const std::vector<Peer>& peers, const PartitionResult& result,
                  double seconds, const std::string& convention, Output& output) {
   const ComputationGraph& graph = input.graph;
-  output.line(fmt::format("convention   {}", convention));
+  output.line(fmt::format("convention   {}", one_line(convention)));
   print_machine(input, output);
   output.line(fmt::format("graph        {} nodes, {} edges", graph.nodes.size(), graph.edge_count()));
   output.line(fmt::format("bottleneck   {:.6g} {}", result.bottleneck, graph.unit));
@@ -164,8 +165,8 @@ void print_table(const PartitionInput& input, const std::vector<Peer>& peers, co
     const BlockReport& block = result.blocks[b];
     output.line(fmt::format(
         "{:>5} {:<16} {:>6} {:>11.5g} {:>11.5g} {:>11.5g} {:>11.5g} {:>11.5g} {:>12.5g} {:>12.5g}  {}", b + 1,
-        peers[block.device].name, block.nodes.size(), block.cost, block.in, block.work, block.overflow,
-        block.out, block.params, block.peak, graph.nodes[block.nodes[0]].id));
+        one_line(peers[block.device].name), block.nodes.size(), block.cost, block.in, block.work,
+        block.overflow, block.out, block.params, block.peak, one_line(graph.nodes[block.nodes[0]].id)));
   }
 }
 
@@ -177,7 +178,7 @@ void print_saved(const PartitionInput& input, const PartitionFlags& flags, Outpu
     work += node.work;
     params += node.param_bytes;
   }
-  output.line(fmt::format("convention   {}", graph.convention));
+  output.line(fmt::format("convention   {}", one_line(graph.convention)));
   print_machine(input, output);
   output.line(fmt::format("graph        {} nodes, {} edges, work {:.6g} {}, {:.6g} bytes of parameters",
                           graph.nodes.size(), graph.edge_count(), work, graph.unit, params));

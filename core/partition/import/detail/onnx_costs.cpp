@@ -215,17 +215,16 @@ bool is_view(std::string_view op) {
   return one_of(op, views);
 }
 
-double onnx_bytes(const OnnxOperator& op, const std::vector<OnnxValue>& inputs,
-                  const std::vector<OnnxValue>& outputs) {
+double onnx_bytes(const OnnxOperator& op, const OnnxInputs& inputs, const std::vector<OnnxValue>& outputs) {
   if (is_view(op.name())) return 0;
   double written = 0;
   for (const OnnxValue& output : outputs) written += output.bytes();
   if (one_of(op.name(), picks)) {
-    const double indices = inputs.size() > 1 ? inputs[1].bytes() : 0;
+    const double indices = inputs.size() > 1 ? inputs[1]->bytes() : 0;
     return 2 * written + indices;
   }
   double read = 0;
-  for (const OnnxValue& input : inputs) read += input.bytes();
+  for (const OnnxValue* input : inputs) read += input->bytes();
   return read + written;
 }
 

@@ -15,7 +15,6 @@ double onnx_flops(const OnnxOperator& op, const std::vector<OnnxValue>& outputs,
 bool is_view(std::string_view op);
 
 // Bytes read and written: an operator that picks rows of a table reads what it picks.
-double onnx_bytes(const OnnxOperator& op, const std::vector<OnnxValue>& inputs,
-                  const std::vector<OnnxValue>& outputs);
+double onnx_bytes(const OnnxOperator& op, const OnnxInputs& inputs, const std::vector<OnnxValue>& outputs);
 
 }  // namespace neuroshard::partition::detail

@@ -13,7 +13,7 @@ namespace neuroshard::partition::detail {
 // References outlive the object.
 class OnnxOperator {
  public:
-  OnnxOperator(const OnnxNode& node, const std::vector<OnnxValue>& inputs, std::int64_t opset)
+  OnnxOperator(const OnnxNode& node, const OnnxInputs& inputs, std::int64_t opset)
       : node_(node), inputs_(inputs), opset_(opset) {}
 
   std::string_view name() const { return node_.op; }
@@ -23,18 +23,18 @@ class OnnxOperator {
   std::size_t output_count() const { return node_.outputs.size(); }
   // Whether the input is there at all.
   bool given(std::size_t i) const { return i < node_.inputs.size() && !node_.inputs[i].empty(); }
-  bool constant(std::size_t i) const { return i < inputs_.size() && inputs_[i].constant; }
+  bool constant(std::size_t i) const { return i < inputs_.size() && inputs_[i]->constant; }
   std::optional<OnnxShape> shape(std::size_t i) const {
-    return i < inputs_.size() ? inputs_[i].shape : std::nullopt;
+    return i < inputs_.size() ? inputs_[i]->shape : std::nullopt;
   }
-  OnnxType type(std::size_t i) const { return i < inputs_.size() ? inputs_[i].type : OnnxType::Undefined; }
+  OnnxType type(std::size_t i) const { return i < inputs_.size() ? inputs_[i]->type : OnnxType::Undefined; }
   // The integers of a constant input.
   std::optional<std::vector<std::int64_t>> values(std::size_t i) const {
-    return i < inputs_.size() ? inputs_[i].integers : std::nullopt;
+    return i < inputs_.size() ? inputs_[i]->integers : std::nullopt;
   }
 
   std::vector<double> reals(std::size_t i) const {
-    return i < inputs_.size() ? inputs_[i].reals : std::vector<double>();
+    return i < inputs_.size() ? inputs_[i]->reals : std::vector<double>();
   }
 
   bool has(const char* name) const { return node_.attributes.count(name) > 0; }
@@ -75,7 +75,7 @@ class OnnxOperator {
   }
 
   const OnnxNode& node_;
-  const std::vector<OnnxValue>& inputs_;
+  const OnnxInputs& inputs_;
   std::int64_t opset_;
 };
 
