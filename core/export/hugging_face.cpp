@@ -63,8 +63,11 @@ std::string tokenizer_text(const Vocabulary& vocabulary) {
       {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
   ordered_json added = ordered_json::array();
   ordered_json ids = ordered_json::object();
+  // ordered_json looks at all earlier keys before it adds one. No two tokens are the same: they are appended.
+  auto& entries = ids.get_ref<ordered_json::object_t&>();
+  entries.reserve(vocabulary.tokens.size());
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
-    ids[vocabulary.tokens[id]] = id;
+    entries.emplace_back(vocabulary.tokens[id], id);
     if (vocabulary.kinds[id] != TokenKind::Control) continue;
     added.push_back({{"id", id},
                      {"content", vocabulary.tokens[id]},

@@ -53,6 +53,13 @@ class Config {
     const auto found = object_.find(key);
     return found != object_.end() && !found->is_null() && *found != json(false);
   }
+  // The object under the key; null where it is absent or null.
+  Expected<const json*> part(const char* key) const {
+    const auto found = object_.find(key);
+    if (found == object_.end() || found->is_null()) return static_cast<const json*>(nullptr);
+    if (!found->is_object()) return corrupt(fmt::format("has a {} that is not an object", key));
+    return &*found;
+  }
   std::string text(const char* key) const {
     const auto found = object_.find(key);
     return found != object_.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -62,10 +69,25 @@ class Config {
   const json& object_;
 };
 
+// Whether a description of the rotation asks for more than its base: for a type but "default", or for a
+// factor without any type.
+bool is_scaled(const json& rotation) {
+  bool typed = false;
+  for (const char* key : {"rope_type", "type"}) {
+    if (!rotation.contains(key)) continue;
+    if (Config(rotation).text(key) != "default") return true;
+    typed = true;
+  }
+  return !typed && rotation.contains("factor");
+}
+
 Expected<void> check_kind(const Config& config, bool sparse) {
   if (config.text("hidden_act") != "silu") return unsupported("activation but silu");
   if (config.on("tie_word_embeddings")) return unsupported("tied embeddings (tie_word_embeddings)");
-  if (config.on("rope_scaling")) return unsupported("scaled rotation (rope_scaling)");
+  if (config.on("rope_scaling")) {
+    NS_ASSIGN_OR_RETURN(const json* const scaling, config.part("rope_scaling"));
+    if (is_scaled(*scaling)) return unsupported("scaled rotation (rope_scaling)");
+  }
   if (config.on("sliding_window")) return unsupported("sliding window (sliding_window)");
   if (!sparse && (config.on("attention_bias") || config.on("mlp_bias")))
     return unsupported("biases (attention_bias, mlp_bias)");
@@ -86,6 +108,15 @@ Expected<void> read_sizes(const Config& config, compute::ModelShape* shape) {
   return {};
 }
 
+// rope_theta. Transformers 5 writes it into rope_parameters, together with what rope_scaling describes.
+Expected<float> read_rotation(const Config& config, double usual) {
+  NS_ASSIGN_OR_RETURN(const float theta, config.real("rope_theta", usual));
+  NS_ASSIGN_OR_RETURN(const json* const parameters, config.part("rope_parameters"));
+  if (parameters == nullptr) return theta;
+  if (is_scaled(*parameters)) return unsupported("scaled rotation (rope_parameters)");
+  return Config(*parameters).real("rope_theta", double{theta});
+}
+
 bool is_readable(tensor::DType type) {
   return type == tensor::DType::F32 || type == tensor::DType::F16 || type == tensor::DType::BF16;
 }
@@ -102,7 +133,7 @@ Expected<compute::ModelShape> parse_hugging_face_config(ByteSpan file) {
   NS_RETURN_IF_ERROR(check_kind(config, sparse));
   compute::ModelShape shape;
   NS_RETURN_IF_ERROR(read_sizes(config, &shape));
-  NS_ASSIGN_OR_RETURN(shape.rope_theta, config.real("rope_theta", sparse ? 1e6 : 1e4));
+  NS_ASSIGN_OR_RETURN(shape.rope_theta, read_rotation(config, sparse ? 1e6 : 1e4));
   if (sparse) {
     NS_ASSIGN_OR_RETURN(shape.experts, config.number("num_local_experts"));
     NS_ASSIGN_OR_RETURN(shape.experts_per_token, config.number("num_experts_per_tok"));

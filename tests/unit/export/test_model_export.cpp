@@ -1,6 +1,7 @@
 // Whole exports: independent Python (tests/golden/export_oracle.py) reads the Hugging Face folder and the GGUF file, computes the
 // model in double precision, splits text with the exported tokenizer, and must agree with the compute module and the encoder;
 // the weights come back bit for bit; damage, full disks and cancellation leave nothing.
+#include <QElapsedTimer>
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -13,6 +14,7 @@
 #include "core/checkpoint/writer.h"
 #include "core/compute/module.h"
 #include "core/data/encoder.h"
+#include "core/export/hugging_face.h"
 #include "core/export/hugging_face_reader.h"
 #include "core/export/model_export.h"
 #include "tests/support/checkpoint_sample.h"
@@ -157,6 +159,26 @@ class TestModelExport : public QObject {
       QVERIFY(storage::read_file(disk_, "/a", 1 << 24).value() ==
               storage::read_file(disk_, "/b", 1 << 24).value());
       QCOMPARE(disk_.open_read("/b").value()->size(), *bytes);
+    }
+  }
+
+  // In linear time: a search for each token among the earlier ones takes minutes.
+  void the_vocabulary_stands_in_the_order_of_its_ids() {
+    for (const std::size_t count : {std::size_t{300}, std::size_t{200'000}}) {
+      Vocabulary vocabulary;
+      std::string expected = "\"vocab\":{";
+      for (std::size_t id = 0; id < count; ++id) {
+        const std::string number = std::to_string(id);
+        vocabulary.tokens.push_back("token " + number);
+        vocabulary.kinds.push_back(TokenKind::Normal);
+        expected += (id > 0 ? ",\"token " : "\"token ") + number + "\":" + number;
+      }
+      QElapsedTimer timer;
+      timer.start();
+      const auto texts = hugging_face_texts(tiny_manifest(1), "id", vocabulary, StoredType::F32);
+      QVERIFY2(timer.elapsed() < 20'000, qPrintable(QString::number(timer.elapsed())));
+      QCOMPARE(texts[0].name, std::string("tokenizer.json"));
+      QVERIFY(texts[0].content.find(expected + "},\"merges\":[]") != std::string::npos);
     }
   }
 

@@ -137,6 +137,14 @@ class TestModelImport : public QObject {
       QTest::newRow(name) << QByteArray(file) << std::move(how) << QByteArray(name);
     };
     row("sliding_window", "config.json", [](json& c) { c["sliding_window"] = 4096; });
+    row("rope_scaling", "config.json", [](json& c) {
+      c["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 2.0}};
+    });
+    row("(rope_parameters)", "config.json", [](json& c) {
+      c["rope_parameters"] = {{"rope_type", "yarn"}, {"rope_theta", 1e4}, {"factor", 2.0}};
+    });
+    row("rope_parameters that is not an object", "config.json",
+        [](json& c) { c["rope_parameters"] = "default"; });
     row("tie_word_embeddings", "config.json", [](json& c) { c["tie_word_embeddings"] = true; });
     row("rope_scaling", "config.json", [](json& c) { c["rope_scaling"] = {{"type", "linear"}}; });
     row("qwen2", "config.json", [](json& c) { c["model_type"] = "qwen2"; });
@@ -179,6 +187,23 @@ class TestModelImport : public QObject {
       }
     });
     QVERIFY(open_hugging_face_folder(disk_, "/hf").ok());
+  }
+
+  void newer_spellings_of_the_rotation_are_read() {
+    start();
+    export_to("huggingface", "/hf", entry_);
+    const float theta = open_hugging_face_folder(disk_, "/hf").value().model.shape().rope_theta;
+    change("config.json", [](json& c) {
+      c.erase("rope_theta");
+      c["rope_parameters"] = {{"rope_theta", 5e5}, {"rope_type", "default"}};
+    });
+    QCOMPARE(open_hugging_face_folder(disk_, "/hf").value().model.shape().rope_theta, 5e5f);
+    change("config.json", [theta](json& c) {
+      c["rope_theta"] = theta;
+      c["rope_parameters"] = {{"type", "default"}};
+      c["rope_scaling"] = {{"rope_type", "default"}};
+    });
+    QCOMPARE(open_hugging_face_folder(disk_, "/hf").value().model.shape().rope_theta, theta);
   }
 
   void foreign_tensors_are_named() {
