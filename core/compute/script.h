@@ -68,7 +68,8 @@ struct ScriptNode {
 inline constexpr std::uint32_t script_driver = 0xffffffffu;
 
 // The values that one block (or the driver, with the arguments) sends to a later one (or to the driver: the
-// results) for each micro-batch, as one message.
+// results) for each micro-batch, as one message. Every block has an incoming link; one from the driver may
+// have no values.
 struct ScriptLink {
   std::uint32_t from = 0;
   std::uint32_t to = 0;

@@ -46,6 +46,7 @@ class Cutter {
     }
     // A constant comes from the first block.
     for (Value* result : structure_.results()) send(result, script_driver);
+    start_blocks(blocks);
     for (auto& [ends, values] : links_) {
       const auto block = [](std::int64_t end) {
         return end < 0 || end > 0xffffffff ? script_driver : static_cast<std::uint32_t>(end);
@@ -80,6 +81,17 @@ class Cutter {
     const std::uint32_t home = placed ? block_of_maker(maker) : 0;
     if (argument) add(value, script_driver, home);
     if (home != to) add(value, home, to);
+  }
+
+  // A worker runs its block when a message of each incoming link is there: each needs one.
+  void start_blocks(std::uint32_t blocks) {
+    std::vector<bool> receives(blocks);
+    for (const auto& [ends, values] : links_) {
+      if (ends.second < std::int64_t{blocks}) receives[static_cast<std::size_t>(ends.second)] = true;
+    }
+    for (std::uint32_t b = 0; b < blocks; ++b) {
+      if (!receives[b]) links_[{-1, b}];
+    }
   }
 
   void add(Value* value, std::uint32_t from, std::uint32_t to) {

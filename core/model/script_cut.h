@@ -14,7 +14,9 @@ struct ScriptCutLink {
 };
 
 struct ScriptCut {
-  std::vector<ScriptCutLink> links;   // ordered by sender (the driver first), then receiver (the driver last)
+  // Ordered by sender (the driver first), then receiver (the driver last). A block that nothing is sent to
+  // has a link of no values from the driver, whose messages start its micro-batches.
+  std::vector<ScriptCutLink> links;
   std::vector<ScriptNodes> contents;  // operations per block
   std::vector<ScriptGraph> blocks;    // arguments: what the links bring, in their order; results likewise
 };

@@ -121,13 +121,16 @@ void ScriptStructure::find_together() {
       }
     }
   }
-  for (std::size_t w = 0; w < operations_.size(); ++w) {
+  std::vector<std::pair<Value*, std::size_t>> changing;
+  for (const auto& [value, position] : makers_) {
+    if (aliases.hasWriters(value)) changing.emplace_back(const_cast<Value*>(value), position);
+  }
+  for (std::size_t w = 0; w < operations_.size() && !changing.empty(); ++w) {
     // Control flow writes where one of the operations inside does.
     const auto writes = [&](Value* value) { return aliases.writesToAlias(operations_[w], {value}); };
     std::unordered_set<const Value*> written;
-    for (const auto& [value, position] : makers_) {
-      if (position <= maker_of_operation(w) && aliases.hasWriters(value) && writes(const_cast<Value*>(value)))
-        written.insert(value);
+    for (const auto& [value, position] : changing) {
+      if (position <= maker_of_operation(w) && writes(value)) written.insert(value);
     }
     if (written.empty()) continue;
     view_[w] = false;

@@ -35,6 +35,7 @@ class TestScriptModel : public QObject {
   void graph_has_what_the_model_has();
   void nodes_are_named_as_in_the_source();
   void a_block_may_have_no_results();
+  void a_block_without_inputs_is_started();
   void in_place_and_views_stay_together();
   void impossible_cuts_are_refused();
   void wrong_files_are_refused_data();
@@ -264,6 +265,27 @@ void TestScriptModel::a_block_may_have_no_results() {
   if (QTest::currentTestFailed()) return;
   for (std::uint32_t i = 0; i < model->link_count(); ++i) QVERIFY(model->link(i).from != 1);
   compare_with_python(*model, data, messages);
+}
+
+// A worker runs its block for each message, so a block that reads nothing gets empty ones.
+void TestScriptModel::a_block_without_inputs_is_started() {
+  const auto model = open(golden("perceptron"));
+  QVERIFY(model != nullptr);
+  QVERIFY(model->make_batches(1).ok());
+  const Status cut = model->cut(std::vector<std::uint32_t>(model->node_count(), 1), 2);
+  QVERIFY2(cut.ok(), cut.message);
+  std::vector<std::uint32_t> incoming(2, 0);
+  for (std::uint32_t i = 0; i < model->link_count(); ++i) {
+    const compute::ScriptLink link = model->link(i);
+    if (link.to == compute::script_driver) continue;
+    ++incoming[link.to];
+    QCOMPARE(link.from, compute::script_driver);
+    Span<const std::uint8_t> message;
+    QVERIFY(model->driver_message(0, i, &message).ok());
+    QCOMPARE(message.size() == 0, link.to == 0);
+    QCOMPARE(link.values, link.to);
+  }
+  QCOMPARE(incoming, (std::vector<std::uint32_t>{1, 1}));
 }
 
 void TestScriptModel::in_place_and_views_stay_together() {

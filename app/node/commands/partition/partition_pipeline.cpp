@@ -321,16 +321,26 @@ Expected<void> Pipeline::run(std::uint64_t batches, std::uint32_t distinct, Pipe
 }
 
 void Pipeline::finish() {
-  for (const auto& worker : workers_) {
-    worker->channel.put(FrameKind::Finish, 0, {});
-    static_cast<void>(worker->channel.write());  // a few bytes; closing the connection has the same effect
-  }
+  // A block without results may still be taking a micro-batch: it is told after that.
+  std::vector<bool> told(workers_.size());
+  const auto tell = [&] {
+    for (std::size_t b = 0; b < workers_.size(); ++b) {
+      FrameChannel& channel = workers_[b]->channel;
+      static_cast<void>(channel.write());  // closing the connection has the same effect
+      if (told[b] || channel.sending()) continue;
+      channel.put(FrameKind::Finish, 0, {});
+      static_cast<void>(channel.write());
+      told[b] = true;
+    }
+  };
+  tell();
   // All results have arrived and are right. A process that does not end is killed with its worker object.
   const MonotonicTime until = context_.clock.monotonic_now() + explanation_time;
   for (const auto& worker : workers_) {
     while (!worker->process.poll_end() && context_.clock.monotonic_now() < until) {
       std::vector<platform::SocketEvent> none;
       static_cast<void>(platform::wait_for_sockets(none, explanation_step));
+      tell();
     }
   }
 }
