@@ -162,7 +162,7 @@ class RoundTrainer final {
   std::condition_variable changed_;
   Listener listener_;
   std::optional<RoundFacts> facts_;
-  bool no_memory_ = false;  // no listener was told yet
+  bool no_memory_ = false;  // not posted to a listener yet
   struct Told {
     Hash256 tokenizer{};
     std::uint32_t part = 0;

@@ -184,7 +184,7 @@ void TestGraphProto::every_cut_is_told() {
   QVERIFY(refused > whole.size() * 9 / 10);
 }
 
-// What the JSON form cuts, the protobuf form must be able to hold.
+// The protobuf form must be able to hold a text that the JSON form has cut.
 void TestGraphProto::long_texts_are_cut_between_characters() {
   const std::string cut(max_id_length - 1, 'a');
   const auto graph =

@@ -321,7 +321,7 @@ Expected<void> Pipeline::run(std::uint64_t batches, std::uint32_t distinct, Pipe
 }
 
 void Pipeline::finish() {
-  // A block without results may still be taking a micro-batch: it is told after that.
+  // A block without results may still be taking a micro-batch: it gets the end after that.
   std::vector<bool> told(workers_.size());
   const auto tell = [&] {
     for (std::size_t b = 0; b < workers_.size(); ++b) {

@@ -147,7 +147,7 @@ void TestCheckpointsPage::a_damaged_one_stays_told_after_an_intact_one() {
   QVERIFY2(fixture_->ended_work[1].contains(QStringLiteral("intact")), qPrintable(fixture_->ended_work[1]));
   QCOMPARE(fixture_->outcome().tone, Tone::Danger);
   QVERIFY(fixture_->outcome().text.contains(QStringLiteral("weights-2")));
-  // The next task, when nothing is left to do, is told again.
+  // With nothing left to do, the next task shows its result again.
   fixture_->select(1);
   fixture_->click("verify");
   finish("c2", true, "");
