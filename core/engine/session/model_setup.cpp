@@ -376,8 +376,11 @@ Expected<void> ModelSetup::take_over(const checkpoint::Manifest& manifest, const
 // from the text, so an equal tokenizer means an equal text: a backup goes on where it was.
 bool ModelSetup::is_in_other_text(const checkpoint::Manifest& manifest,
                                   const data::LoaderPosition& position) const {
-  if (manifest.origin.empty() || !position.started || !data::is_own_shard(position.shard_id)) return false;
-  return consensus().inner_steps > 0 || parts_.dataset->manifest().find(position.shard_id) == nullptr;
+  if (manifest.origin.empty() || !position.started) return false;
+  const data::Manifest& held = parts_.dataset->manifest();
+  const bool is_here = held.find(position.shard_id) != nullptr ||
+                       held.find(position.shard_id | data::first_own_shard) != nullptr;
+  return !is_here || (consensus().inner_steps > 0 && data::is_own_shard(position.shard_id));
 }
 
 Expected<void> ModelSetup::history_restored() {

@@ -468,7 +468,7 @@ void TestTrainingSession::a_position_in_the_text_of_another_node() {
       checkpoint::Catalogue(files, fixture.path("other/checkpoints")).current().value().value();
   checkpoint::Manifest manifest = theirs.manifest;
   auto position = neuroshard::data::LoaderPosition::from_json(manifest.loader_position).value();
-  QVERIFY(position.started && neuroshard::data::is_own_shard(position.shard_id));
+  QVERIFY(position.started);
   if (!is_here) position.shard_id += 1000;
   manifest.loader_position = position.to_json();
   const auto key = neuroshard::crypto::KeyPair::from_seed(neuroshard::Hash256{9});
