@@ -354,7 +354,9 @@ compute::RouterOptions router_options(const ConsensusPart& c) {
 }
 
 std::string network_notice(const NetworkProfile& profile) {
-  if (profile.consensus.sync == "none" || !profile.directory.bootstrap.empty()) return {};
+  const DirectoryPart& directory = profile.directory;
+  if (profile.consensus.sync == "none" || !directory.bootstrap.empty() || !directory.trackers.empty())
+    return {};
   if (profile.consensus.name == "mainnet" || profile.consensus.name == "testnet") {
     return fmt::format(
         "There is no public {} yet: its constants are built in, but there is no bootstrap to join. Train "
@@ -363,8 +365,11 @@ std::string network_notice(const NetworkProfile& profile) {
         "create\".",
         profile.consensus.name);
   }
-  return fmt::format("The profile of {} names no bootstrap: this node waits until peers are added.",
-                     profile.consensus.name);
+  return fmt::format(
+      "The profile of {} names no bootstrap or tracker: nodes need --peer or --tracker, or --lan in one "
+      "local "
+      "network.",
+      profile.consensus.name);
 }
 
 }  // namespace neuroshard::config

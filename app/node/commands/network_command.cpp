@@ -137,6 +137,15 @@ Expected<void> take_directory(const CreateFlags& flags, config::DirectoryPart& d
   return validate(directory);
 }
 
+// Drops what leads to the network that the values came from: its first block, and the addresses of a built-in one.
+// Those of a file are its owner's, who may serve both networks from them.
+void leave_network(const CreateFlags& flags, config::DirectoryPart& directory) {
+  directory.genesis.reset();
+  if (!config::builtin_profile(flags.from).ok()) return;
+  directory.bootstrap.clear();
+  directory.trackers.clear();
+}
+
 // All that makes it another network, but the publisher.
 Expected<void> take_constants(const CreateFlags& flags, CommandContext& context,
                               config::ConsensusPart& consensus) {
@@ -176,8 +185,7 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
     NS_ASSIGN_OR_RETURN(publisher, publisher_key(context, flags.publisher_key));
     consensus.publisher_key = to_hex(publisher->public_key());
   }
-  // The first block is one of this network's chain.
-  if (config::network_id(consensus) != from) profile.directory.genesis.reset();
+  if (config::network_id(consensus) != from) leave_network(flags, profile.directory);
   NS_RETURN_IF_ERROR(take_directory(flags, profile.directory));
   if (publisher) config::sign_directory(profile, *publisher);
   const std::string text = config::format_network_profile(profile);
