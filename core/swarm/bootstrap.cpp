@@ -249,7 +249,8 @@ void Bootstrap::failed(Source& source, const Error& error) {
   source.pause = std::clamp(source.pause * 2, context_.options.first_pause, context_.options.longest_pause);
   const Duration wait = source.pause / 2 + Duration(static_cast<std::int64_t>(context_.rng.below(
                                                static_cast<std::uint64_t>(source.pause.count()))));
-  source.state = fmt::format("{}; tried again in {:.0f} s", error.describe(), to_seconds(wait));
+  const std::string why = error.context == where ? error.message : error.describe();
+  source.state = fmt::format("{}; tried again in {:.0f} s", why, to_seconds(wait));
   context_.services.logger.info("swarm", fmt::format("{}: {}", where, source.state));
   source.timer = later(wait, [this, &source] { try_source(source); });
 }
@@ -414,7 +415,8 @@ void Bootstrap::join_by(std::vector<net::Contact> contacts) {
   if (contacts.empty()) return;
   table_->join(std::move(contacts), [this, life = lifetime_.token()](std::size_t known) {
     if (!life.alive()) return;
-    context_.services.logger.info("swarm", fmt::format("the hash table knows {} member(s)", known));
+    if (std::exchange(known_, known) != known)
+      context_.services.logger.info("swarm", fmt::format("the hash table knows {} member(s)", known));
     if (known == 0) return;
     remember_good();
     advertiser_.publish(*table_);

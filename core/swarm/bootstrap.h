@@ -96,6 +96,7 @@ class Bootstrap {
   Advertiser& advertiser_;
   Reachability& reach_;
   std::unique_ptr<dht::DhtNode> table_;
+  std::size_t known_ = 0;  // members of it that the last search found
   GoodPeers good_;
   std::deque<FirstPeer> spares_;  // of the cache, not dialled now
   std::size_t untried_ = 0;       // of them
