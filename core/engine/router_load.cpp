@@ -13,7 +13,6 @@ constexpr double smoothing = 2.0 / 21.0;  // exponential mean over about 20 step
 void RouterLoad::add(Span<const std::uint64_t> tokens, Span<const float> bias) {
   const std::size_t experts = shape_.experts, count = experts * shape_.layers;
   if (experts <= 1 || tokens.size() != count) return;
-  const bool first = share_.empty();
   share_.resize(count);
   tokens_.resize(count);
   bias_.assign(bias.begin(), bias.end());
@@ -21,6 +20,10 @@ void RouterLoad::add(Span<const std::uint64_t> tokens, Span<const float> bias) {
   for (std::size_t layer = 0; layer < shape_.layers; ++layer) {
     const auto row = tokens.subspan(layer * experts, experts);
     const auto all = static_cast<double>(std::accumulate(row.begin(), row.end(), std::uint64_t{0}));
+    const auto before = tokens_.begin() + static_cast<std::ptrdiff_t>(layer * experts);
+    // A node begins to compute a layer when it moves to another part.
+    const bool first = std::all_of(before, before + static_cast<std::ptrdiff_t>(experts),
+                                   [](std::uint64_t n) { return n == 0; });
     for (std::size_t expert = 0; expert < experts; ++expert) {
       const std::size_t i = layer * experts + expert;
       tokens_[i] += row[expert];

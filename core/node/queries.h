@@ -132,7 +132,8 @@ struct SlotEntry {
   std::optional<std::uint32_t> replicas;  // nodes that hold it; unknown before the rounds' members are known
 };
 
-// Router load: how many of the tokens each expert got lately (exponential mean over about 20 steps).
+// Router load: how many of the tokens each expert got lately (exponential mean over about 20 steps). Share, bias
+// and tokens are known of experts that are held here.
 struct ExpertLoad {
   std::uint32_t layer = 0, expert = 0;
   double share = 0;  // of the assignments of its layer; an even load is 1 / experts

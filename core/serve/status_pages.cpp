@@ -265,11 +265,11 @@ std::string experts_page(const std::vector<node::ExpertLoad>& experts) {
   for (const node::ExpertLoad& expert : experts) {
     list.push_back({{"layer", expert.layer},
                     {"expert", expert.expert},
-                    {"share", expert.share},
-                    {"bias", expert.bias},
+                    {"share", expert.mine ? Json(expert.share) : Json()},
+                    {"bias", expert.mine ? Json(expert.bias) : Json()},
                     {"mine", expert.mine},
                     {"replicas", or_null(expert.replicas)},
-                    {"tokens", expert.tokens}});
+                    {"tokens", expert.mine ? Json(expert.tokens) : Json()}});
   }
   return dump({{"experts", list}});
 }

@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/node/node.h"
 #include "ui/bridge/bridge.h"
@@ -40,6 +41,14 @@ std::uint32_t experts_of(const std::vector<node::ExpertLoad>& loads) {
   return experts;
 }
 
+// Other nodes alone know the load of the experts that they hold.
+std::vector<node::ExpertLoad> known(const std::vector<node::ExpertLoad>& loads) {
+  std::vector<node::ExpertLoad> mine;
+  std::copy_if(loads.begin(), loads.end(), std::back_inserter(mine),
+               [](const node::ExpertLoad& load) { return load.mine; });
+  return mine;
+}
+
 QString no_loads() {
   return Words::tr("The loads appear with the first training step of a model with experts.");
 }
@@ -61,9 +70,15 @@ GridContent load_matrix(const std::vector<node::ExpertLoad>& loads) {
   for (const node::ExpertLoad& load : loads) {
     const double even = load.share * experts;
     GridCell& cell = content.cells[static_cast<std::size_t>(load.layer) * experts + load.expert];
+    if (!load.mine) {
+      cell.text = Format::dash();
+      cell.description = Words::tr("Layer %1, expert %2: held by other nodes, which know its load")
+                             .arg(QString::number(load.layer), QString::number(load.expert));
+      continue;
+    }
     cell.text = times(even);
     cell.heat = std::clamp(even / full_heat, 0.0, 1.0);
-    cell.outlined = load.mine;
+    cell.outlined = true;
     cell.description =
         Words::tr(
             "Layer %1, expert %2: %3 of the layer's tokens, %4 times an even load; bias %5; %6 tokens so far")
@@ -77,7 +92,7 @@ GridContent load_matrix(const std::vector<node::ExpertLoad>& loads) {
 std::vector<double> load_classes(const std::vector<node::ExpertLoad>& loads) {
   std::vector<double> counts(classes, 0);
   const double experts = experts_of(loads);
-  for (const node::ExpertLoad& load : loads) {
+  for (const node::ExpertLoad& load : known(loads)) {
     const int at = static_cast<int>(std::floor(load.share * experts / class_width + 1e-9));
     counts[static_cast<std::size_t>(std::clamp(at, 0, classes - 1))] += 1;
   }
@@ -232,9 +247,11 @@ void ExpertsPage::show_loads(const std::vector<node::ExpertLoad>& loads) {
   const double experts = experts_of(loads);
   std::vector<QStringList> rows;
   for (const node::ExpertLoad& load : loads)
-    rows.push_back({QString::number(load.layer), QString::number(load.expert), Format::percent(load.share),
-                    times(load.share * experts), Format::significant(load.bias, 3),
-                    Format::si(static_cast<double>(load.tokens)),
+    rows.push_back({QString::number(load.layer), QString::number(load.expert),
+                    load.mine ? Format::percent(load.share) : Format::dash(),
+                    load.mine ? times(load.share * experts) : Format::dash(),
+                    load.mine ? Format::significant(load.bias, 3) : Format::dash(),
+                    load.mine ? Format::si(static_cast<double>(load.tokens)) : Format::dash(),
                     load.replicas ? Format::integer(*load.replicas) : Format::dash()});
   fill_rows(*model_, rows, 0);
   QStringList names;
@@ -253,7 +270,13 @@ void ExpertsPage::show_loads(const std::vector<node::ExpertLoad>& loads) {
   const auto by_share = [](const node::ExpertLoad& a, const node::ExpertLoad& b) {
     return a.share < b.share;
   };
-  const auto [least, most] = std::minmax_element(loads.begin(), loads.end(), by_share);
+  const std::vector<node::ExpertLoad> mine = known(loads);
+  if (mine.empty()) {
+    busiest_->set(Format::dash());
+    quietest_->set(Format::dash());
+    return;
+  }
+  const auto [least, most] = std::minmax_element(mine.begin(), mine.end(), by_share);
   const auto where = [](const node::ExpertLoad& load) {
     return tr("layer %1, expert %2").arg(load.layer).arg(load.expert);
   };

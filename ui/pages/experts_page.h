@@ -60,9 +60,9 @@ class ExpertsPage final : public Page {
 };
 
 // Rows: layers; columns: experts; a cell is the load over an even load, its colour from none to twice the
-// even load.
+// even load. Of an expert that this node does not hold, the load is unknown.
 GridContent load_matrix(const std::vector<node::ExpertLoad>& loads);
-// The number of experts by load: ten classes of 0.2 of an even load, the last one open.
+// The number of experts held here, by load: ten classes of 0.2 of an even load, the last one open.
 std::vector<double> load_classes(const std::vector<node::ExpertLoad>& loads);
 
 }  // namespace neuroshard::ui

@@ -71,13 +71,16 @@ nlohmann::ordered_json map_json(const std::vector<node::SlotEntry>& slots,
                              {"replicas", replicas_json(slot.replicas)}});
   }
   for (const node::ExpertLoad& load : loads) {
+    const auto known = [&load](auto value) {
+      return load.mine ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+    };
     json["experts"].push_back({{"layer", load.layer},
                                {"expert", load.expert},
-                               {"share", load.share},
-                               {"bias", load.bias},
+                               {"share", known(load.share)},
+                               {"bias", known(load.bias)},
                                {"mine", load.mine},
                                {"replicas", replicas_json(load.replicas)},
-                               {"tokens", load.tokens}});
+                               {"tokens", known(load.tokens)}});
   }
   return json;
 }
@@ -97,10 +100,12 @@ Expected<void> show_map(CoreClient& client, CommandContext& context) {
     const auto load = std::find_if(loads.begin(), loads.end(), [&slot](const node::ExpertLoad& one) {
       return slot.kind == "expert" && one.layer == slot.layer && one.expert == slot.expert;
     });
-    context.output.line(fmt::format(
-        "{:<14} {:<10} {:>12} parameters{}", slot.name, slot.mine ? "held here" : "elsewhere",
-        slot.parameters,
-        load == loads.end() ? "" : fmt::format("  {:5.1f} % of its layer's tokens", 100 * load->share)));
+    context.output.line(
+        fmt::format("{:<14} {:<10} {:>12} parameters{}", slot.name, slot.mine ? "held here" : "elsewhere",
+                    slot.parameters,
+                    load == loads.end() || !load->mine
+                        ? ""
+                        : fmt::format("  {:5.1f} % of its layer's tokens", 100 * load->share)));
   }
   return {};
 }

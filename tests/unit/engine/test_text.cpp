@@ -154,6 +154,12 @@ class TestText : public QObject {
     for (int i = 0; i < 20; ++i) load.add(moved, bias);
     QVERIFY(load.view()[0].share > 0.04 && load.view()[0].share < 0.1);
     QCOMPARE(load.view()[1].tokens, std::uint64_t{2050});
+    // A layer that this node computes from now on begins with its own load.
+    RouterLoad part(shape);
+    part.add(std::vector<std::uint64_t>{30, 10, 0, 0}, bias);
+    part.add(std::vector<std::uint64_t>{0, 0, 10, 30}, bias);
+    QCOMPARE(part.view()[2].share, 0.25);
+    QCOMPARE(part.view()[0].share, 0.75);
     shape.experts = 1;
     QVERIFY(RouterLoad(shape).view().empty());
   }

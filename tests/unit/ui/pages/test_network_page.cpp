@@ -1,17 +1,21 @@
 // The page of the network: an honest empty state, and what the core says of reachability, peers and traffic.
 #include <QCheckBox>
 #include <QClipboard>
+#include <QLabel>
 #include <QLineEdit>
+#include <QLocale>
 #include <QPushButton>
 #include <QScrollBar>
 #include <QTableView>
 #include <algorithm>
+#include <numeric>
 
 #include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
 #include "ui/pages/experts_page.h"
 #include "ui/pages/invite_dialog.h"
 #include "ui/pages/network_page.h"
+#include "ui/text/format.h"
 #include "ui/widgets/bar_chart.h"
 #include "ui/widgets/cell_grid.h"
 #include "ui/widgets/empty_state.h"
@@ -47,6 +51,7 @@ class TestNetworkPage : public QObject {
   void the_memory_of_the_network_is_shown();
   void the_map_of_another_core_begins_empty();
   void the_loads_of_another_core_begin_empty();
+  void loads_of_experts_held_elsewhere_are_unknown();
   void pictures();
 
  private:
@@ -255,6 +260,30 @@ void TestNetworkPage::the_loads_of_another_core_begin_empty() {
   });
   QVERIFY(matrix->content().rows.isEmpty() && !bars->isVisible());
   QCOMPARE(fixture_->find<QTableView>("spread_table")->model()->rowCount(), 0);
+}
+
+void TestNetworkPage::loads_of_experts_held_elsewhere_are_unknown() {
+  // Layer 0 is another node's; layer 1 is held here.
+  const std::vector<node::ExpertLoad> loads = {{0, 0, 0, 0, false, 1u, 0},
+                                               {0, 1, 0, 0, false, 1u, 0},
+                                               {1, 0, 0.75, 0, true, 1u, 3},
+                                               {1, 1, 0.25, 0, true, 1u, 1}};
+  const GridContent matrix = load_matrix(loads);
+  QCOMPARE(matrix.cells[0].text, Format::dash());
+  QVERIFY(!matrix.cells[0].outlined && matrix.cells[0].heat < 0);
+  QCOMPARE(matrix.cells[3].text, QLocale().toString(0.5, 'f', 2));
+  const std::vector<double> counts = load_classes(loads);
+  QCOMPARE(std::accumulate(counts.begin(), counts.end(), 0.0), 2.0);
+  QCOMPARE(counts[0], 0.0);
+  fixture_->node->experts = loads;
+  fixture_->publish([](node::Snapshot& next) { next.training.step = 5; });
+  const ExpertsPage& page = fixture_->show<ExpertsPage>();
+  const auto said = [&page](const QString& words) {
+    const auto labels = page.findChildren<QLabel*>();
+    return std::any_of(labels.begin(), labels.end(), [&](const QLabel* one) { return one->text() == words; });
+  };
+  QTRY_VERIFY(said(QStringLiteral("layer 1, expert 1")));
+  QVERIFY(!said(QStringLiteral("layer 0, expert 0")));
 }
 
 void TestNetworkPage::a_test_can_be_asked_for() {
