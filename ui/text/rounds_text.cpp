@@ -54,7 +54,9 @@ QString RoundsWords::caution(const node::RoundsView& rounds) {
   if (!rounds.member && rounds.members > 0)
     return tr("Not a member yet: training counts from this node's first round.");
   if (rounds.too_few_to_vote || (rounds.members >= 2 && rounds.members <= 4))
-    return tr("Too few to vote: with fewer than five contributions, a Byzantine peer can't be outvoted.");
+    return tr(
+        "Too few to outvote a liar: with fewer than five contributions, one false contribution can get "
+        "through.");
   return {};
 }
 
@@ -66,12 +68,7 @@ QString RoundsWords::part(const node::RoundsView& rounds) {
                        .arg(part.count)
                        .arg(QString::fromStdString(part.holds))};
   text << placement(part);
-  for (std::size_t i = 0; i < part.holders.size(); ++i)
-    if (part.holders[i] == 0)
-      text << tr("No node holds part %1, so nobody can train.").arg(i + 1);
-    else if (part.holders[i] == 1)
-      text << tr("Only one node holds part %1: training stops if it goes.").arg(i + 1);
-  text << speed(part);
+  text << holders(part) << speed(part);
   if (part.paused) text << tr("It is paused, and the others go around it.");
   text << tr("Nodes whose text passes through it: %1.").arg(Format::integer(part.sessions));
   text << tr("Micro-batches of its own text that passed the whole model: %1.")
@@ -81,6 +78,22 @@ QString RoundsWords::part(const node::RoundsView& rounds) {
                 .arg(Format::integer(part.replaced));
   text << checks(part);
   return text.join(QLatin1Char(' '));
+}
+
+// Of the parts that lack nodes.
+QStringList RoundsWords::holders(const node::PartView& part) {
+  QStringList text, single;
+  for (std::size_t i = 0; i < part.holders.size(); ++i)
+    if (part.holders[i] == 0)
+      text << tr("No node holds part %1, so nobody can train.").arg(i + 1);
+    else if (part.holders[i] == 1)
+      single << QString::number(i + 1);
+  if (single.size() == 1)
+    text << tr("Only one node holds part %1: training stops if it goes.").arg(single.first());
+  else if (!single.isEmpty())
+    text << tr("Parts %1 have one node each: training stops if one of these nodes goes.")
+                .arg(single.join(QStringLiteral(", ")));
+  return text;
 }
 
 // Of the slowest part, where that makes a difference.

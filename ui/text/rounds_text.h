@@ -23,6 +23,7 @@ class RoundsWords {
   static QStringList checks(const node::PartView& part);
   // Whether the network or the owner chose the part, and where the node moves.
   static QStringList placement(const node::PartView& part);
+  static QStringList holders(const node::PartView& part);
   static QStringList speed(const node::PartView& part);
   // The nodes that this node's text passes, one a line, each with its times where they are known. Empty: there is no path.
   static QString path(const node::Snapshot& snapshot);

@@ -248,7 +248,7 @@ void TestRoundsPages::alone_and_few_are_said() {
   fixture_->publish([](node::Snapshot& next) { next.rounds.members = 1; });
   QVERIFY(text("rounds_caution").startsWith(QStringLiteral("Alone")));
   fixture_->publish([](node::Snapshot& next) { next.rounds.members = 3; });
-  QVERIFY(text("rounds_caution").startsWith(QStringLiteral("Too few to vote")));
+  QVERIFY(text("rounds_caution").startsWith(QStringLiteral("Too few to outvote")));
   fixture_->publish([](node::Snapshot& next) { next.rounds.member = false; });
   QVERIFY(text("rounds_caution").startsWith(QStringLiteral("Not a member yet")));
   fixture_->publish([](node::Snapshot& next) { next.rounds.phase = "away"; });
