@@ -40,18 +40,11 @@ void RoundTrainer::listen(Listener listener) {
   std::lock_guard lock(mutex_);
   listener_ = std::move(listener);
   tell_ready();
-  tell_no_memory();
 }
 
 void RoundTrainer::lacks_memory() {
   std::lock_guard lock(mutex_);
   no_memory_ = true;
-  tell_no_memory();
-}
-
-void RoundTrainer::tell_no_memory() {
-  if (!no_memory_ || listener_.executor == nullptr || !listener_.no_memory) return;
-  no_memory_ = !listener_.executor->post(listener_.no_memory);
 }
 
 void RoundTrainer::tell_ready() {
@@ -124,6 +117,7 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
   since_arrival_ = model.since_arrival();
   const std::vector<RoundPlace> places = model.places();
   std::lock_guard lock(mutex_);
+  no_memory_ = false;
   if (wanted_.tokenizer && *wanted_.tokenizer != facts.tokenizer)
     change_from_ = clock_.monotonic_now() + change_pause;
   wanted_.part.reset();  // the one here is what its owner and the memory allow
@@ -300,7 +294,7 @@ RoundTrainer::View RoundTrainer::view() const {
   rounds::TrainedWork furthest;
   for (const auto& part : parts_)
     if (part->work().steps >= furthest.steps) furthest = part->work();
-  return {furthest, rested_, trained_, !may_train()};
+  return {furthest, rested_, trained_, !may_train(), no_memory_};
 }
 
 }  // namespace neuroshard::engine

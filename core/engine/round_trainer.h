@@ -81,7 +81,6 @@ class RoundTrainer final {
     Executor* executor = nullptr;                  // runs both callbacks
     std::function<void(const RoundFacts&)> ready;  // a model is ready; called after each attach()
     std::function<void()> progressed;              // a fragment has done its steps of the round
-    std::function<void()> no_memory = nullptr;     // the model has no room in the memory; null: ignored
   };
   // Notifies the listener at once if a model is ready. Posts nothing to an earlier listener afterwards; calls
   // posted before may still run.  Threads: any.
@@ -95,7 +94,7 @@ class RoundTrainer final {
   void want_tokenizer(const Hash256& tokenizer);
   // The network has chosen this part of the model for this node: the model is made again with it.  Threads: any.
   void want_part(std::uint32_t part);
-  // The model could not be made, because it has no room in the memory: tells the listener.  Threads: any.
+  // The model could not be made, because it has no room in the memory: the view says so until one is attached.  Threads: any.
   void lacks_memory();
   std::size_t fragments() const { return parts_.size(); }
 
@@ -125,6 +124,7 @@ class RoundTrainer final {
     rounds::TrainedWork work;  // in this round, of the fragment with the most steps
     Duration rested{}, trained{};
     bool resting = true;
+    bool lacks_memory = false;  // the last model could not be made
   };
   View view() const;
   // Of the model, as of its last step.
@@ -140,9 +140,8 @@ class RoundTrainer final {
   RoundFacts facts_of(const RoundModel& model) const;
   Expected<void> copy_states(RoundModel& model, RoundFacts& facts);
   rounds::Fragment own_fragment(const RoundFacts& facts, std::size_t i) const;
-  void tell_ready();      // with the lock
-  void tell_no_memory();  // with the lock
-  void tell_progress();   // with the lock
+  void tell_ready();     // with the lock
+  void tell_progress();  // with the lock
   Turn rest_without_room(const Error& error);
   void note_places();   // compute thread
   void set_schedule();  // compute thread
@@ -162,7 +161,7 @@ class RoundTrainer final {
   std::condition_variable changed_;
   Listener listener_;
   std::optional<RoundFacts> facts_;
-  bool no_memory_ = false;  // not posted to a listener yet
+  bool no_memory_ = false;
   struct Told {
     Hash256 tokenizer{};
     std::uint32_t part = 0;

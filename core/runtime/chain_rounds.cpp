@@ -117,9 +117,6 @@ void ChainRounds::listen() {
                     },
                     [this, life = lifetime_.token()] {
                       if (life.alive() && training() != nullptr) training()->progressed();
-                    },
-                    [this, life = lifetime_.token()] {
-                      if (life.alive()) size_.lacks_memory(host_.clock().monotonic_now());
                     }});
 }
 
@@ -433,6 +430,7 @@ void ChainRounds::refresh() {
   }
   RoundsSeen seen;
   size_.try_again(host_.clock().monotonic_now());
+  if (trainer.lacks_memory) size_.lacks_memory(host_.clock().monotonic_now());
   if (node() != nullptr) {
     const ChainMoment now = moment(trainer);
     if (now.chain.wanted_tokenizer) trainer_->want_tokenizer(*now.chain.wanted_tokenizer);
