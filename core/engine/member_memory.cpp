@@ -77,4 +77,15 @@ std::uint64_t most_member_bytes(const config::ConsensusPart& consensus) {
   return *std::max_element(bytes.begin(), bytes.end());
 }
 
+std::optional<std::uint32_t> first_too_large(const config::ConsensusPart& consensus,
+                                             const std::function<bool(std::uint32_t size)>& fits) {
+  const std::vector<config::ModelGrowth>& sizes = consensus.sizes;  // after the first
+  for (std::size_t i = consensus.size; i < sizes.size(); ++i) {
+    if (sizes[i].member_tiers > sizes[consensus.size].member_tiers) break;
+    const auto size = static_cast<std::uint32_t>(i + 1);
+    if (!fits(size)) return size;
+  }
+  return std::nullopt;
+}
+
 }  // namespace neuroshard::engine

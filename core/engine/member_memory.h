@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/compute/stage_range.h"
@@ -23,5 +25,11 @@ std::uint64_t member_bytes(const config::ConsensusPart& consensus, const compute
 std::vector<std::uint64_t> part_bytes(const config::ConsensusPart& consensus);
 // The largest of them: a member with so much can hold any part.
 std::uint64_t most_member_bytes(const config::ConsensusPart& consensus);
+
+// The first size that `fits` denies: of the next larger one, and of those after it that need as much of a member. An offer is
+// enough for all of these or for none. So a node whose offer follows from this one offers the same at each of them. Else the network
+// would grow to one of them, and shrink again. Nothing: all have room, or there is no larger size.
+std::optional<std::uint32_t> first_too_large(const config::ConsensusPart& consensus,
+                                             const std::function<bool(std::uint32_t size)>& fits);
 
 }  // namespace neuroshard::engine

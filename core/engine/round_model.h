@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -33,7 +34,8 @@ class RoundModel {
   // of them.
   virtual std::uint32_t part() const { return 0; }
   virtual std::vector<bool> parts_that_fit() const { return {}; }
-  virtual bool next_size_fits() const { return true; }
+  // first_too_large() of the network's sizes (member_memory.h).
+  virtual std::optional<std::uint32_t> too_large_size() const { return std::nullopt; }
   virtual std::uint64_t memory_limit() const { return 0; }  // bytes that this node may take; 0: not known
   // All weights in slot order are [P] fp32; these calls copy those from `first` on, as many as the span has.
   virtual Expected<void> read_weights(std::uint64_t first, Span<float> target) = 0;

@@ -136,7 +136,7 @@ RoundFacts RoundTrainer::facts_of(const RoundModel& model) const {
   facts.tokenizer = model.tokenizer_hash();
   facts.own_part = model.part();
   facts.parts_that_fit = model.parts_that_fit();
-  facts.next_size_fits = model.next_size_fits();
+  facts.too_large_size = model.too_large_size();
   facts.memory_limit = model.memory_limit();
   facts.fragments = options_.parts.empty()
                         ? rounds::cut_fragments(model.parameters(), parts_.size(), options_.inner_steps)

@@ -58,11 +58,11 @@ struct WantedModel {
 // Facts about the model once it is ready.
 struct RoundFacts {
   Hash256 tokenizer{};
-  std::vector<rounds::Fragment> fragments;  // by row; they cover all parameters
-  std::uint32_t own_part = 0;               // where the members hold parts: the row of the one here
-  std::vector<bool> parts_that_fit;         // by part, where they do
-  bool next_size_fits = true;               // this node has the memory for the network's next larger model
-  std::uint64_t memory_limit = 0;           // bytes that this node may take; 0: not known
+  std::vector<rounds::Fragment> fragments;      // by row; they cover all parameters
+  std::uint32_t own_part = 0;                   // where the members hold parts: the row of the one here
+  std::vector<bool> parts_that_fit;             // by part, where they do
+  std::optional<std::uint32_t> too_large_size;  // first_too_large() of the network's sizes (member_memory.h)
+  std::uint64_t memory_limit = 0;               // bytes that this node may take; 0: not known
   // By row: the weights that this node holds, with zero momentum, and null for others; empty for a model that is made
   // again later.
   std::vector<rounds::Anchor> states;

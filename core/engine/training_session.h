@@ -104,17 +104,17 @@ struct PrepareOptions {
 struct SessionInfo {
   compute::ModuleInfo compute{};
   compute::ModelShape shape;
-  compute::StageRange range;            // of the model that this node holds
-  std::uint32_t part = 0;               // the part that this is, where the network's model has parts
-  std::vector<bool> parts_that_fit;     // by part: the memory plan has room for it
-  bool next_size_fits = true;           // and for the network's next larger model, if there is one
-  std::uint64_t parameters = 0;         // of the whole model
-  std::uint64_t active_parameters = 0;  // that one token passes through
-  std::uint64_t step = 0;               // steps done so far
-  std::string restored_from;            // name of the checkpoint; empty: a new model
-  std::uint32_t vocabulary = 0;         // tokens that the tokenizer knows
-  bool tokenizer_learned = false;       // during prepare()
-  std::uint64_t files_added = 0;        // text files added during prepare()
+  compute::StageRange range;                    // of the model that this node holds
+  std::uint32_t part = 0;                       // the part that this is, where the network's model has parts
+  std::vector<bool> parts_that_fit;             // by part: the memory plan has room for it
+  std::optional<std::uint32_t> too_large_size;  // first_too_large() of the network's sizes
+  std::uint64_t parameters = 0;                 // of the whole model
+  std::uint64_t active_parameters = 0;          // that one token passes through
+  std::uint64_t step = 0;                       // steps done so far
+  std::string restored_from;                    // name of the checkpoint; empty: a new model
+  std::uint32_t vocabulary = 0;                 // tokens that the tokenizer knows
+  bool tokenizer_learned = false;               // during prepare()
+  std::uint64_t files_added = 0;                // text files added during prepare()
   std::uint64_t train_tokens = 0;
   std::uint64_t held_out_tokens = 0;  // 0: no validation loss
   std::uint64_t memory_limit = 0;     // bytes in force: the user's, or what the machine had free

@@ -35,6 +35,7 @@ OwnModelPart::OwnModelPart(const config::DataDirectory& directory, storage::File
   const config::ConsensusPart& network = directory.profile().consensus;
   model_grows_ = !network.sizes.empty();
   user_limit_ = first_limit_ = directory.settings().number(config::Setting::MemoryLimit);
+  size_ = network.size;
   if (network.size < network.sizes.size())
     next_needs_ = static_cast<std::uint32_t>(network.sizes[network.size].member_tiers);
   auto part = config::own_part(directory, files);
@@ -50,7 +51,7 @@ std::optional<std::uint32_t> OwnModelPart::part_of(const engine::RoundFacts& fac
 void OwnModelPart::take(const engine::RoundFacts& facts) {
   fitting_ = facts.parts_that_fit;
   memory_limit_ = facts.memory_limit;
-  next_fits_ = facts.next_size_fits;
+  too_large_ = facts.too_large_size;
   held_ = part_of(facts);
 }
 
@@ -66,8 +67,8 @@ std::optional<std::uint32_t> OwnModelPart::offered_tiers() const {
   const std::uint64_t bytes = user_limit_ > 0 ? std::min(memory_limit_, user_limit_) : memory_limit_;
   const auto tiers = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(bytes / plan::memory_tier_bytes, chain::most_memory_tiers));
-  // By its own plan it could not train the next model, although the profile says that so much is enough.
-  return next_fits_ || !next_needs_ ? tiers : std::min(tiers, *next_needs_ - 1);
+  // By its own plan it could not train such a model, although the profile says that so much is enough.
+  return !too_large_ || !next_needs_ ? tiers : std::min(tiers, *next_needs_ - 1);
 }
 
 void OwnModelPart::follow_plan(const ChainMoment& now, chain::ChainNode& node, engine::RoundTrainer& trainer,

@@ -39,7 +39,9 @@ class OwnModelPart {
   // Where the network's model grows with its members, and the limit is higher than at the start.
   bool has_more_to_offer() const;
   // The network's next larger model has room in this node's memory.
-  bool larger_fits() const { return next_fits_; }
+  bool larger_fits() const { return !too_large_ || *too_large_ > size_ + 1; }
+  // Whole 500 MB. Nothing: no model was made yet, so nobody knows.
+  std::optional<std::uint32_t> offered_tiers() const;
   // speed: of this node's training, millions of FLOP/s; 0: not known yet.
   void measured(std::uint32_t speed) { speed_ = speed; }
   // Tells the chain's node and the training what the network wants, the network what the node offers, and people both.
@@ -54,15 +56,14 @@ class OwnModelPart {
   std::optional<config::ModelPart> first_;
   std::optional<PartMoves> moves_;  // nothing: the owner chose
   std::optional<std::uint32_t> held_;
-  std::vector<bool> fitting_;  // by part: the memory plan has room for it
-  // Nothing: no model was made yet, so nobody knows.
-  std::optional<std::uint32_t> offered_tiers() const;
+  std::vector<bool> fitting_;                        // by part: the memory plan has room for it
   std::uint64_t memory_limit_ = 0, user_limit_ = 0;  // bytes
   std::uint64_t first_limit_ = 0;                    // the user's when the node started
   bool model_grows_ = false;
   std::uint32_t speed_ = 0;
   std::optional<std::uint32_t> next_needs_;  // tiers that the next larger model needs of each, by the profile
-  bool next_fits_ = true;
+  std::uint64_t size_ = 0;                   // of the model
+  std::optional<std::uint32_t> too_large_;   // engine::first_too_large()
 };
 
 }  // namespace neuroshard::runtime

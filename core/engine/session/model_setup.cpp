@@ -190,7 +190,9 @@ Expected<void> ModelSetup::make_model() {
       is_part_ ? settings().number(config::Setting::MaxMicroBatch) : std::uint64_t{request.max_micro_batch};
   NS_ASSIGN_OR_RETURN(parts_.memory, plan_memory(request));
   note_parts_that_fit();
-  parts_.info.next_size_fits = next_size_fits();
+  if (parts_.trains())
+    parts_.info.too_large_size =
+        first_too_large(consensus(), [this](std::uint32_t size) { return size_fits(size); });
   parts_.info.memory_limit = parts_.memory.plan.limit;
   parts_.info.micro_batch = is_part_ ? parts_.memory.sequences_together : parts_.memory.plan.micro_batch;
   parts_.info.memory_planned = parts_.memory.plan.expected;
@@ -213,13 +215,11 @@ void ModelSetup::note_parts_that_fit() {
 }
 
 // So that it does not offer memory for a model that it can't hold, whatever the profile says that this needs.
-bool ModelSetup::next_size_fits() const {
-  const config::ConsensusPart& now = consensus();
-  if (!parts_.trains() || now.size >= now.sizes.size()) return true;
-  const config::ConsensusPart next = config::at_size(now, now.size + 1);
-  const std::vector<compute::StageRange> parts = config::model_parts(next);
+bool ModelSetup::size_fits(std::uint32_t size) const {
+  const config::ConsensusPart other = config::at_size(consensus(), size);
+  const std::vector<compute::StageRange> parts = config::model_parts(other);
   TrainingMemoryRequest request = memory_request(
-      next, parts.empty() ? compute::whole_range(config::model_shape(next)) : parts.at(parts_.info.part));
+      other, parts.empty() ? compute::whole_range(config::model_shape(other)) : parts.at(parts_.info.part));
   // With something to spare: the node starts anew for it, and then other programs may have a little more of the memory.
   request.outer_bytes += parts_.memory.plan.limit / 16;
   if (plan_training_memory(request).ok()) return true;

@@ -50,7 +50,7 @@ class ModelSetup {
   Expected<TrainingMemory> plan_memory(const TrainingMemoryRequest& request) const;
   TrainingMemoryRequest memory_request(const config::ConsensusPart& consensus,
                                        const compute::StageRange& range) const;
-  bool next_size_fits() const;
+  bool size_fits(std::uint32_t size) const;
   const config::ConsensusPart& consensus() const { return parts_.directory.profile().consensus; }
   config::Settings settings() const { return parts_.directory.settings(); }
   void report(PrepareProgress::Phase phase, std::uint64_t done, std::uint64_t total) const;

@@ -27,7 +27,7 @@ class SessionRoundModel final : public RoundModel {
   const Hash256& tokenizer_hash() const override { return parts_.state.tokenizer_hash; }
   std::uint32_t part() const override { return parts_.info.part; }
   std::vector<bool> parts_that_fit() const override { return parts_.info.parts_that_fit; }
-  bool next_size_fits() const override { return parts_.info.next_size_fits; }
+  std::optional<std::uint32_t> too_large_size() const override { return parts_.info.too_large_size; }
   std::uint64_t memory_limit() const override { return parts_.info.memory_limit; }
   Expected<void> read_weights(std::uint64_t first, Span<float> target) override;
   Expected<void> write_weights(std::uint64_t first, Span<const float> source) override;

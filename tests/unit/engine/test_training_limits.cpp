@@ -31,6 +31,7 @@ class TestTrainingLimits : public QObject {
   void rounds_take_the_place_of_old_checkpoints();
   void a_part_expects_no_more_micro_batches_than_a_step_has();
   void a_member_needs_what_its_plan_expects();
+  void sizes_with_the_same_need_fit_together();
 };
 
 namespace {
@@ -348,6 +349,25 @@ void TestTrainingLimits::a_member_needs_what_its_plan_expects() {
       QCOMPARE(engine::member_bytes(consensus, range),
                memory.plan.expected - memory.needs.baseline + 192 * mib + memory.needs.margin);
     }
+  }
+}
+
+// A node without room for the second of two such sizes offers too little for either, at each of them.
+void TestTrainingLimits::sizes_with_the_same_need_fit_together() {
+  using namespace neuroshard;
+  config::ConsensusPart consensus = config::builtin_profile("devnet")->consensus;
+  consensus.sizes = {{6, 128, 4, 8}, {8, 128, 4, 9}, {10, 128, 5, 12}};
+  for (const auto& [fitting, first, second, third] :
+       {std::tuple{0u, 1u, 2u, 3u}, {1u, 2u, 2u, 3u}, {2u, 0u, 0u, 3u}, {3u, 0u, 0u, 0u}}) {
+    const auto found = [&consensus, most = fitting](std::uint64_t size) {
+      consensus.size = size;
+      return engine::first_too_large(consensus, [most](std::uint32_t other) { return other <= most; })
+          .value_or(0);
+    };
+    QCOMPARE(found(0), first);
+    QCOMPARE(found(1), second);
+    QCOMPARE(found(2), third);
+    QCOMPARE(found(3), 0u);
   }
 }
 

@@ -37,20 +37,10 @@ class TestOwnModelPart : public QObject {
     QFETCH(quint64, at_start);
     QFETCH(quint64, now);
     QFETCH(bool, more);
-    const QTemporaryDir folder;
-    config::NetworkProfile profile = *config::builtin_profile("devnet");
-    profile.consensus.name = "village";
-    if (grows) profile.consensus.sizes = {{8, 128, 6, 6}};
-    config::DataDirectoryOptions options;
-    options.path = folder.filePath("d").toStdString();
-    options.environment = nullptr;
-    options.profile = folder.filePath("profile.json").toStdString();
-    options.setting_flags = {{config::Setting::MemoryLimit, std::to_string(at_start)}};
-    const std::string text = config::format_network_profile(profile);
-    QVERIFY(storage::write_file_atomic(files_, options.profile, as_bytes(text)).ok());
-    const auto directory = config::DataDirectory::open(options, {files_, entropy_, clock_, logger_});
-    QVERIFY2(directory.ok(), directory.ok() ? "" : directory.error().message.c_str());
-    OwnModelPart part(**directory, files_, net::NodeId{});
+    const auto directory =
+        open(grows ? std::vector<config::ModelGrowth>{{8, 128, 6, 6}} : std::vector<config::ModelGrowth>{},
+             at_start);
+    OwnModelPart part(*directory, files_, net::NodeId{});
     QVERIFY(!part.has_more_to_offer());
     part.limit_memory(now);
     QCOMPARE(part.has_more_to_offer(), more);
@@ -58,7 +48,43 @@ class TestOwnModelPart : public QObject {
     QVERIFY(!part.has_more_to_offer());
   }
 
+  // An offer can't tell two sizes apart that need the same: the node offers too little for both, and goes along to the first.
+  void without_room_for_a_size_it_offers_too_little_for_those_of_the_same_need() {
+    const auto directory = open({{6, 128, 4, 8}, {8, 128, 4, 9}}, 0);
+    OwnModelPart part(*directory, files_, net::NodeId{});
+    QVERIFY(!part.offered_tiers());
+    engine::RoundFacts facts;
+    facts.memory_limit = 8 * gib;
+    part.take(facts);
+    QVERIFY(part.larger_fits() && part.offered_tiers() == 17u);
+    facts.too_large_size = 2;
+    part.take(facts);
+    QVERIFY(part.larger_fits() && part.offered_tiers() == 3u);
+    facts.too_large_size = 1;
+    part.take(facts);
+    QVERIFY(!part.larger_fits() && part.offered_tiers() == 3u);
+  }
+
  private:
+  std::unique_ptr<config::DataDirectory> open(const std::vector<config::ModelGrowth>& sizes,
+                                              std::uint64_t memory_limit) {
+    config::NetworkProfile profile = *config::builtin_profile("devnet");
+    profile.consensus.name = "village";
+    profile.consensus.sizes = sizes;
+    config::DataDirectoryOptions options;
+    options.path = folder_.filePath("d" + QString::number(++opened_)).toStdString();
+    options.environment = nullptr;
+    options.profile = folder_.filePath("profile.json").toStdString();
+    options.setting_flags = {{config::Setting::MemoryLimit, std::to_string(memory_limit)}};
+    const std::string text = config::format_network_profile(profile);
+    if (!storage::write_file_atomic(files_, options.profile, as_bytes(text)).ok()) qFatal("no profile");
+    auto directory = config::DataDirectory::open(options, {files_, entropy_, clock_, logger_});
+    if (!directory.ok()) qFatal("%s", directory.error().message.c_str());
+    return std::move(*directory);
+  }
+
+  const QTemporaryDir folder_;
+  int opened_ = 0;
   testing::NoSyncFileEnv files_;
   test::CountingEntropy entropy_;
   SystemClock clock_;
