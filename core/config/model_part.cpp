@@ -29,14 +29,14 @@ Error no_such_part(const std::vector<compute::StageRange>& parts, std::uint64_t 
                   chosen, list));
 }
 
-// The one in the file; where that has none, one that follows from the node's id.
-std::uint32_t planned_part(const DataDirectory& directory, storage::FileEnv& files) {
+// The one in the file, if that has one.
+std::optional<std::uint32_t> kept_part(const DataDirectory& directory, storage::FileEnv& files) {
   std::uint32_t number = 0;
   if (const auto bytes = storage::read_file(files, part_path(directory), most_part_digits); bytes.ok()) {
     const char* text = reinterpret_cast<const char*>(bytes->data());
     if (std::from_chars(text, text + bytes->size(), number).ec != std::errc()) number = 0;
   }
-  return number > 0 ? number - 1 : crypto::node_id(directory.node_key().public_key())[0];
+  return number > 0 ? std::optional(number - 1) : std::nullopt;
 }
 
 // Micro-batches of all drivers. Windows are rounded up, for as many drivers as parts.
@@ -84,16 +84,30 @@ Expected<std::optional<ModelPart>> own_part(const ConsensusPart& consensus, cons
   if (chosen > parts.size()) return no_such_part(parts, chosen);
   const auto count = static_cast<std::uint32_t>(parts.size());
   const auto index = chosen == 0 ? planned % count : static_cast<std::uint32_t>(chosen - 1);
-  return std::optional(ModelPart{index, count, parts[index], chosen == 0});
+  return std::optional(ModelPart{index, count, parts[index], chosen == 0, false});
 }
 
 Expected<std::optional<ModelPart>> own_part(const DataDirectory& directory, storage::FileEnv& files) {
-  return own_part(directory.profile().consensus, directory.settings(), planned_part(directory, files));
+  const auto kept = kept_part(directory, files);
+  const std::uint32_t drawn = crypto::node_id(directory.node_key().public_key())[0];
+  NS_ASSIGN_OR_RETURN(auto part,
+                      own_part(directory.profile().consensus, directory.settings(), kept.value_or(drawn)));
+  if (part) part->drawn = part->follows_plan && !kept;
+  return part;
 }
 
 Expected<void> keep_part(const DataDirectory& directory, storage::FileEnv& files, std::uint32_t index) {
   const std::string number = fmt::format("{}\n", index + 1);
   return storage::write_file_atomic(files, part_path(directory), as_bytes(number));
+}
+
+std::optional<std::uint32_t> next_fitting(const std::vector<bool>& fitting, std::uint32_t index) {
+  const std::size_t count = fitting.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t part = (index + i) % count;
+    if (fitting[part]) return static_cast<std::uint32_t>(part);
+  }
+  return std::nullopt;
 }
 
 std::uint32_t pipeline_sequences(const ConsensusPart& consensus) {

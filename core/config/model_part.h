@@ -1,6 +1,6 @@
 // The part of the model that a node holds, where the members of its network hold parts: `sync` of the profile is
 // "parts=P" (rounds/sync.h). The setting `part` chooses one. Without it the network does, and the file D/part has the number of
-// the present one; a node begins with one that follows from its id.
+// the present one; a node begins with one that follows from its id, or with the next one that its memory has room for.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@ struct ModelPart {
   std::uint32_t count = 1;  // P
   compute::StageRange range;
   bool follows_plan = false;  // the network chooses it, and may choose another later
+  bool drawn = false;         // by the node's id: no part was kept yet
 };
 // Nothing: every member holds the whole model. InvalidArgument: the setting names none of the network's parts; the message
 // lists them.
@@ -30,8 +31,10 @@ Expected<std::optional<ModelPart>> own_part(const DataDirectory& directory, stor
 // planned: where the settings name no part; its remainder by the number of parts counts.
 Expected<std::optional<ModelPart>> own_part(const ConsensusPart& consensus, const Settings& settings,
                                             std::uint32_t planned);
-// The part that the network has chosen for this node. Errors: those of writing.
+// The part that the network has chosen for this node, or the first one that it made a model of. Errors: those of writing.
 Expected<void> keep_part(const DataDirectory& directory, storage::FileEnv& files, std::uint32_t index);
+// The first part that fits, from the one of this index on and around. fitting: by part. Nothing: none fits.
+std::optional<std::uint32_t> next_fitting(const std::vector<bool>& fitting, std::uint32_t index);
 
 // Sequences of a micro-batch in the network's pipeline, the same for all its members: they divide a batch, and together have
 // some 1,024 tokens.

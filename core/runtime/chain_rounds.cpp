@@ -73,8 +73,8 @@ std::optional<engine::RoundTrainer::Newest> ChainRounds::certified_weights() con
   auto weights = trainer_->newest();
   const chain::RegistryPtr known = registry();
   if (!weights || !known) return weights;
-  const auto round =
-      round_of_weights(weights->round, known->rows()[part_.first()->index].changed_round, known->round());
+  const std::uint32_t part = part_.held().value_or(part_.first()->index);
+  const auto round = round_of_weights(weights->round, known->rows()[part].changed_round, known->round());
   if (!round) return std::nullopt;
   weights->round = *round;
   return weights;

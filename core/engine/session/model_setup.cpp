@@ -60,6 +60,7 @@ Expected<void> ModelSetup::choose_part() {
   NS_ASSIGN_OR_RETURN(const auto part, config::own_part(parts_.directory, parts_.services.files));
   if (!part) return {};
   is_part_ = true;
+  if (part->drawn) drawn_ = part->index;
   info.range = part->range;
   info.part = part->index;
   if (!parts_.trains())
@@ -133,21 +134,54 @@ TrainingMemoryRequest ModelSetup::memory_request(const config::ConsensusPart& co
   return request;
 }
 
-Expected<TrainingMemory> ModelSetup::plan_memory(const TrainingMemoryRequest& request) const {
-  auto planned = plan_training_memory(request);
-  if (!planned.ok() && planned.error().code == ErrorCode::Exhausted && parts_.trains() &&
-      parts_.services.no_memory)
-    parts_.services.no_memory();
+Expected<TrainingMemory> ModelSetup::plan_memory(std::uint64_t least_resident) {
+  const auto plan = [this, least_resident] {
+    TrainingMemoryRequest request = memory_request();
+    request.least_resident = least_resident;
+    return plan_training_memory(request);
+  };
+  auto planned = plan();
+  if (planned.ok() || planned.error().code != ErrorCode::Exhausted || !parts_.trains()) return planned;
+  SessionInfo& info = parts_.info;
+  if (const auto next = drawn_ ? config::next_fitting(parts_that_fit(least_resident), info.part)
+                               : std::optional<std::uint32_t>()) {
+    info.part = *next;
+    info.range = config::model_parts(consensus()).at(*next);
+    return plan();
+  }
+  if (parts_.services.no_memory) parts_.services.no_memory();
   return planned;
+}
+
+std::vector<bool> ModelSetup::parts_that_fit(std::uint64_t least_resident) const {
+  std::vector<bool> fitting;
+  for (const compute::StageRange& range : config::model_parts(consensus())) {
+    TrainingMemoryRequest request = memory_request(consensus(), range);
+    request.least_resident = least_resident;
+    fitting.push_back(plan_training_memory(request).ok());
+  }
+  return fitting;
+}
+
+// From then on it is the node's part, as if the network had chosen it: a node that has less memory later does not change it by itself.
+Expected<void> ModelSetup::keep_drawn_part() {
+  if (!drawn_) return {};
+  const SessionInfo& info = parts_.info;
+  if (info.part != *drawn_)
+    alerts_.push_back(
+        {LogLevel::Info, "memory",
+         fmt::format("Part {} of the model, which this node's id draws, has no room in the memory limit "
+                     "of {} MiB. The node takes the next part that has room, {}: {}.",
+                     *drawn_ + 1, parts_.memory.plan.limit >> 20, info.part + 1, to_text(info.range))});
+  return config::keep_part(parts_.directory, parts_.services.files, info.part);
 }
 
 Expected<void> ModelSetup::load_compute() {
   report(PrepareProgress::Phase::LoadingCompute, 0, 0);
-  if (TrainingMemoryRequest request = memory_request(); request.user_limit > 0) {
+  if (settings().number(config::Setting::MemoryLimit) > 0) {
     // The module alone may exceed the user's limit: then it must not be loaded at all.
-    request.least_resident = with_module_bytes;
-    NS_RETURN_IF_ERROR(compute::validate(request.shape));
-    NS_RETURN_IF_ERROR(plan_memory(request));
+    NS_RETURN_IF_ERROR(compute::validate(parts_.info.shape));
+    NS_RETURN_IF_ERROR(plan_memory(with_module_bytes));
   }
   compute::ModuleOptions module;
   module.threads = thread_limit(parts_.directory);
@@ -188,8 +222,10 @@ Expected<void> ModelSetup::make_model() {
   parts_.state.memory_limit = request.user_limit;
   parts_.state.max_micro_batch =
       is_part_ ? settings().number(config::Setting::MaxMicroBatch) : std::uint64_t{request.max_micro_batch};
-  NS_ASSIGN_OR_RETURN(parts_.memory, plan_memory(request));
-  note_parts_that_fit();
+  NS_ASSIGN_OR_RETURN(parts_.memory, plan_memory(0));
+  NS_RETURN_IF_ERROR(keep_drawn_part());
+  // So that the node moves to no part that it can't hold.
+  if (is_part_) parts_.info.parts_that_fit = parts_that_fit(0);
   if (parts_.trains())
     parts_.info.too_large_size =
         first_too_large(consensus(), [this](std::uint32_t size) { return size_fits(size); });
@@ -201,17 +237,6 @@ Expected<void> ModelSetup::make_model() {
 
   NS_ASSIGN_OR_RETURN(parts_.stage, compute::make_stage(*parts_.module.module, stage_spec(parts_)));
   return {};
-}
-
-// So that the node moves to no part that it can't hold.
-void ModelSetup::note_parts_that_fit() {
-  if (!is_part_) return;
-  const compute::StageRange own = parts_.info.range;
-  for (const compute::StageRange& range : config::model_parts(consensus())) {
-    parts_.info.range = range;
-    parts_.info.parts_that_fit.push_back(plan_training_memory(memory_request()).ok());
-  }
-  parts_.info.range = own;
 }
 
 // So that it does not offer memory for a model that it can't hold, whatever the profile says that this needs.

@@ -4,6 +4,7 @@
 // Errors are those of TrainingSession::prepare().  Threads: the compute thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +35,7 @@ class ModelSetup {
   Expected<void> load_compute();
   Expected<void> settle_precision(compute::ModuleOptions options);
   Expected<void> make_model();
-  void note_parts_that_fit();
+  Expected<void> keep_drawn_part();
   Expected<void> restore();
   Expected<void> initialise();
   Expected<void> take_over(const checkpoint::Manifest& manifest, const std::string& name);
@@ -46,8 +47,10 @@ class ModelSetup {
   Expected<void> prepare_training();
 
   TrainingMemoryRequest memory_request() const;  // once the dataset is open
-  // Exhausted: the model has no room, and the rounds know it.
-  Expected<TrainingMemory> plan_memory(const TrainingMemoryRequest& request) const;
+  // Changes the part to one that has room, where the node's id draws one that has none. Exhausted: the model has no room, and the
+  // rounds know it.
+  Expected<TrainingMemory> plan_memory(std::uint64_t least_resident);
+  std::vector<bool> parts_that_fit(std::uint64_t least_resident) const;
   TrainingMemoryRequest memory_request(const config::ConsensusPart& consensus,
                                        const compute::StageRange& range) const;
   bool size_fits(std::uint32_t size) const;
@@ -59,6 +62,7 @@ class ModelSetup {
   const PrepareOptions& options_;
   std::vector<SessionAlert> alerts_;
   bool is_part_ = false;
+  std::optional<std::uint32_t> drawn_;  // the part that the node's id draws, where none was kept
   std::optional<checkpoint::Entry>
       of_other_model_;  // the newest checkpoint, after a move or a change of size
 };

@@ -83,16 +83,27 @@ class TestModelPart : public QObject {
     const auto opened = DataDirectory::open(options, {files, entropy, clock, logger});
     QVERIFY2(opened.ok(), opened.ok() ? "" : opened.error().describe().c_str());
     const DataDirectory& directory = **opened;
+    QVERIFY(own_part(directory, files).value()->drawn);
     const std::uint32_t first = own_part(directory, files).value()->index;
     QCOMPARE(first, crypto::node_id(directory.node_key().public_key())[0] % 3u);
     for (const std::uint32_t part : {2u, 0u, 1u}) {
       QVERIFY(keep_part(directory, files, part).ok());
       QCOMPARE(own_part(directory, files).value()->index, part);
+      QVERIFY(!own_part(directory, files).value()->drawn);
     }
     for (const char* damaged : {"", "0", "x", "-1", "99999999999"}) {
       QVERIFY(storage::write_file_atomic(files, directory.path() + "/part", as_bytes(damaged)).ok());
       QCOMPARE(own_part(directory, files).value()->index, first);
+      QVERIFY(own_part(directory, files).value()->drawn);
     }
+  }
+
+  // Without memory for the part that its id draws, a node begins with the next one.
+  void the_next_part_that_fits() {
+    QVERIFY(next_fitting({true, true, true}, 1) == 1u);
+    QVERIFY(next_fitting({true, false, true}, 1) == 2u);
+    QVERIFY(next_fitting({true, false, false}, 1) == 0u);
+    QVERIFY(!next_fitting({false, false}, 1) && !next_fitting({}, 0));
   }
 
   // All members must agree: a stage refuses another number.
