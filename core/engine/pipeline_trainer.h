@@ -92,7 +92,7 @@ class PipelineTrainer final {
   void detach();
   // The node would train, and rests for its rounds: computes the pieces of texts that wait.
   void rest();
-  // This node's own text waits, and a step is made only if the others' text fills it.
+  // This node's own text waits, or is missing, and a step is made only if the others' text fills it.
   void set_assisting(bool assisting);
   // Computes until the part has made a step. Errors: Cancelled, and Timeout when no micro-batch comes for a second, or it assists and the
   // others need no step soon: what was computed counts in the next call; those of read_text().

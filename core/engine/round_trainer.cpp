@@ -254,6 +254,13 @@ RoundTrainer::Turn RoundTrainer::rest_without_room(const Error& error) {
   return Turn::Rest;
 }
 
+void RoundTrainer::wait_for_request() {
+  const MonotonicTime begin = clock_.monotonic_now();
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, options_.longest_rest, [this] { return asked() != nullptr || must_change(); });
+  rested_ += clock_.monotonic_now() - begin;
+}
+
 void RoundTrainer::note_places() {
   std::vector<RoundPlace> places;
   for (const auto& part : parts_) places.push_back(part->place());

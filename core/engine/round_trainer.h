@@ -109,6 +109,8 @@ class RoundTrainer final {
   // there is still nothing. OtherModel: nothing is trained before the wanted_model() is attached.
   // Errors: those of reading or writing the weights.
   Expected<Turn> before_step();
+  // Instead of a step whose text is missing: waits up to longest_rest for a request, which the next before_step() handles.
+  void wait_for_request();
   WantedModel wanted_model() const;
   void after_step(std::uint64_t tokens);
 

@@ -70,7 +70,7 @@ WallTime SessionHost::saved_at(const std::string& checkpoint) const {
   return entry.ok() ? entry->manifest.saved_at : WallTime{};
 }
 
-Expected<SessionHost::Turn> SessionHost::step(std::uint32_t threads, std::uint64_t target,
+Expected<SessionHost::Turn> SessionHost::step(std::uint32_t threads, std::uint64_t target, bool has_text,
                                               const CancelToken& cancel) {
   training_->limit_threads(threads);
   ++weights_;
@@ -86,7 +86,11 @@ Expected<SessionHost::Turn> SessionHost::step(std::uint32_t threads, std::uint64
     if (turn == RoundTrainer::Turn::OtherModel)
       return Turn{std::nullopt, rounds->wanted_model(), std::nullopt};
   }
-  if (pipeline) pipeline->set_assisting(turn == RoundTrainer::Turn::Assist);
+  if (!has_text && !pipeline) {
+    rounds->wait_for_request();
+    return Turn{};
+  }
+  if (pipeline) pipeline->set_assisting(!has_text || turn == RoundTrainer::Turn::Assist);
   auto stepped = training_->step(cancel);
   if (!stepped.ok() && training_->text_is_away()) {
     if (pipeline) pipeline->rest();

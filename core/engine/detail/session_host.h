@@ -52,8 +52,9 @@ class SessionHost {
     std::optional<Error> away;  // the source of the text did not answer: the same step again later
   };
   // One training step on `threads` threads (0 = from the settings). The step that reaches `target` is evaluated,
-  // whatever the interval of evaluations.
-  Expected<Turn> step(std::uint32_t threads, std::uint64_t target, const CancelToken& cancel);
+  // whatever the interval of evaluations. has_text: false, of a node in rounds only, does for a moment what other members ask for.
+  // It gives finished work, takes anchors up, and computes the text of others where the model has parts.
+  Expected<Turn> step(std::uint32_t threads, std::uint64_t target, bool has_text, const CancelToken& cancel);
 
   Expected<std::string> save();
   // Saves the final checkpoint, if a model trains; the model stays open.

@@ -21,20 +21,24 @@ TextWait::TextWait(const EngineContext& context, TrainingProgress& progress)
 
 void TextWait::begin(const Error& error) {
   const bool first = length_ == Duration{};
-  // Rounds ask for finished work and give new anchors meanwhile, which only a step takes up.
+  // Other members may give the text as soon as they are there, and rounds don't wait for it.
   const Duration longest = context_.options.rounds ? context_.options.text_retry : longest_text_wait;
   length_ = first ? context_.options.text_retry : std::min(longest, 2 * length_);
   const std::string message =
       "The text to train on can't be fetched; the node tries again by itself. Check the network: " +
       error.describe();
   if (first) context_.services.logger.warning("data", message);
-  progress_.set_activity("waiting for data");
+  show();
   context_.publisher.raise({text_alert, node::Severity::Warning, message, {}});
   context_.publisher.publish();
   timer_ = context_.core.post_after(length_, [this] {
     timer_.reset();
     context_.jobs.advance();
   });
+}
+
+void TextWait::show() {
+  progress_.set_activity("waiting for data");
 }
 
 void TextWait::end() {

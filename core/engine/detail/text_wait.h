@@ -20,9 +20,11 @@ class TextWait {
 
   // Shows the error, and lets the scheduler choose a job after some time; longer after each call.
   void begin(const Error& error);
+  // Names the wait as the activity, without publishing it.
+  void show();
   // The text is there, or nobody waits for it any more.
   void end();
-  // The training has no job before this is over.
+  // The training has no step of its own text before this is over.
   bool runs() const { return timer_ != nullptr; }
 
  private:

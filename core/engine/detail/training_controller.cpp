@@ -85,7 +85,7 @@ bool TrainingController::start_next() {
   if (!run_ || !contribute_.may_train()) return false;
   if (prepared() && !saves_.empty()) {
     save_job();
-  } else if (text_wait_.runs()) {
+  } else if (rests_for_text()) {
     return false;
   } else if (!run_->prepared) {
     prepare_job();

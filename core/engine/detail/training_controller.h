@@ -46,7 +46,7 @@ class TrainingController final : public ContributeListener {
   void end() { context_.commands.done_all(stops_); }
 
   // For jobs that alternate with the steps.
-  bool steps() const { return run_ && contribute_.may_train() && !stop_requested_ && !text_wait_.runs(); }
+  bool steps() const { return run_ && contribute_.may_train() && !stop_requested_ && !rests_for_text(); }
   bool prepared() const { return run_ && run_->prepared; }
   // Ends the training once the round that finish() completes is over, and returns true. Call it regularly.
   bool finish_if_round_is_over();
@@ -75,6 +75,8 @@ class TrainingController final : public ContributeListener {
   void begin(node::TrainingPlan plan, node::CommandId command);
   void again_from_preparation();
   bool target_reached() const;
+  // Until the next try for the text there is nothing to do. Other members may need a model that is here.
+  bool rests_for_text() const { return text_wait_.runs() && !(prepared() && context_.options.rounds); }
   void fail(Error error);
 
   // Jobs and their results.
@@ -84,7 +86,7 @@ class TrainingController final : public ContributeListener {
   void end_job();
   void on_prepared(Expected<SessionHost::Ready> ready);
   void on_not_prepared(node::CommandId command, const Error& error);
-  void on_step(Expected<SessionHost::Turn> turn);
+  void on_step(Expected<SessionHost::Turn> turn, bool has_text);
   void take_over(const WantedModel& other);
   void on_saved(const Expected<std::string>& name);
   struct End {

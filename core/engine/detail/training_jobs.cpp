@@ -80,9 +80,11 @@ void TrainingController::on_not_prepared(node::CommandId command, const Error& e
 // ---- step ----
 
 void TrainingController::step_job() {
-  context_.jobs.start([this, target = run_->target_step, threads = contribute_.limits().threads](
-                          const CancelToken& interrupt) { return host_.step(threads, target, interrupt); },
-                      [this](Expected<SessionHost::Turn> turn) { on_step(std::move(turn)); });
+  const bool has_text = !text_wait_.runs();
+  context_.jobs.start(
+      [this, has_text, target = run_->target_step, threads = contribute_.limits().threads](
+          const CancelToken& interrupt) { return host_.step(threads, target, has_text, interrupt); },
+      [this, has_text](Expected<SessionHost::Turn> turn) { on_step(std::move(turn), has_text); });
 }
 
 // Makes the model again: another part, or with its text under the network's tokenizer. The steps since the last round are of
@@ -95,7 +97,7 @@ void TrainingController::take_over(const WantedModel& other) {
   context_.publisher.publish();
 }
 
-void TrainingController::on_step(Expected<SessionHost::Turn> turn) {
+void TrainingController::on_step(Expected<SessionHost::Turn> turn, bool has_text) {
   if (!turn.ok()) {
     // Cancelled by a stop or a pause, whose job is next.
     if (turn.error().code != ErrorCode::Cancelled) fail(turn.error());
@@ -105,17 +107,18 @@ void TrainingController::on_step(Expected<SessionHost::Turn> turn) {
     if (!stop_requested_) text_wait_.begin(*turn->away);
     return;
   }
-  text_wait_.end();
+  if (has_text) text_wait_.end();
   if (turn->other_model) return take_over(*turn->other_model);
   const std::optional<SessionHost::Step>& step = turn->step;
   if (!step) {  // the rounds have nothing to train at the moment
-    if (!finish_if_round_is_over()) progress_.show_rest();
+    if (!finish_if_round_is_over() && has_text) progress_.show_rest();
     return;
   }
   const StepReport& report = step->report;
   model_.set_step(report.total_tokens, step->experts, step->shard);
   unsaved_ = true;
   progress_.record(report);
+  if (!has_text) text_wait_.show();
   static_cast<void>(finish_if_round_is_over());
   progress_.announce(report);
 }

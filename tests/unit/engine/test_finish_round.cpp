@@ -1,7 +1,9 @@
 // "Finish" of a node that trains with others: it completes the round, because they count on its work; asked
-// again, paused, or alone it ends with the step.
+// again, paused, or alone it ends with the step. And while its text is missing, it goes along with the rounds.
 #include <QTemporaryDir>
 #include <QtTest>
+
+#include <atomic>
 
 #include "core/engine/engine.h"
 #include "core/engine/round_trainer.h"
@@ -37,11 +39,11 @@ struct OneWeight final : RoundModel {
   const std::vector<RoundPlace>& places() const override { return at; }
   Hash256 tokenizer{};
   std::vector<RoundPlace> at;
-  float weight = 1;
+  std::atomic<float> weight{1};
 };
 
-rounds::RoundLearner::Start start_of(std::uint64_t round) {
-  return {round, test::state_with({1}), rounds::Carry::Nothing, true};
+rounds::RoundLearner::Start start_of(std::uint64_t round, float weight = 1) {
+  return {round, test::state_with({weight}), rounds::Carry::Nothing, true};
 }
 
 // The state of the rounds, set by the test.
@@ -72,6 +74,7 @@ class TestFinishRound : public QObject {
   void switched_on_again_it_goes_on();
   void a_pause_ends_it();
   void alone_the_step_is_enough();
+  void without_text_it_serves_the_rounds_at_once();
 
  private:
   bool trains_on(std::uint64_t from) const { return script_.steps > from + 2; }
@@ -110,6 +113,7 @@ void TestFinishRound::init() {
   engine.version = "test";
   engine.remember_contributing = true;
   engine.resource_period = std::chrono::milliseconds(2);
+  engine.text_retry = std::chrono::hours(1);
   engine.rounds = trainer_;
   engine.rounds_view = [said = said_] { return said->view(); };
   engine.make_session = [this](config::DataDirectory&,
@@ -178,6 +182,18 @@ void TestFinishRound::alone_the_step_is_enough() {
   QVERIFY(node_->finish().ok());
   WAIT(state() == node::RunState::Idle);
   QCOMPARE(said_->round.load(), std::uint64_t{7});
+}
+
+void TestFinishRound::without_text_it_serves_the_rounds_at_once() {
+  script_.step_away = 1;
+  trainer_->learner().start(start_of(9));
+  WAIT(node_->snapshot()->training.activity == "waiting for data");
+  const std::uint64_t steps = script_.steps;
+  trainer_->learner().start(start_of(10, 5));
+  WAIT(model_.weight == 5);
+  QCOMPARE(node_->snapshot()->training.activity, std::string("waiting for data"));
+  QCOMPARE(state(), node::RunState::Training);
+  QCOMPARE(script_.steps.load(), steps);
 }
 
 NS_TEST(TestFinishRound)
