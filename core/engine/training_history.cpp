@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/engine/training_session.h"
 #include "core/history/schema.h"
 
@@ -58,6 +60,19 @@ Expected<std::vector<history::Bucket>> TrainingHistory::series(std::string_view 
                                                                std::int64_t to, std::uint32_t max_buckets) {
   std::lock_guard lock(mutex_);
   return series_->query(name, from, to, max_buckets);
+}
+
+std::optional<std::uint64_t> TrainingHistory::step_of(std::string_view name, double value,
+                                                      std::uint64_t step) {
+  constexpr std::int64_t steps = history::max_query_buckets;
+  const auto last = static_cast<std::int64_t>(step);
+  const auto found =
+      series(name, std::max<std::int64_t>(0, last - steps + 1), last, history::max_query_buckets);
+  if (!found.ok()) return std::nullopt;
+  for (auto bucket = found->rbegin(); bucket != found->rend(); ++bucket)
+    if (bucket->width == 1 && bucket->min <= value && value <= bucket->max)
+      return static_cast<std::uint64_t>(bucket->first);
+  return std::nullopt;
 }
 
 std::vector<std::string> TrainingHistory::series_names() {

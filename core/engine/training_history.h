@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string_view>
 
 #include "core/base/clock.h"
 #include "core/base/expected.h"
@@ -35,6 +37,9 @@ class TrainingHistory {
   Expected<std::vector<history::Bucket>> series(std::string_view name, std::int64_t from, std::int64_t to,
                                                 std::uint32_t max_buckets);
   std::vector<std::string> series_names();
+  // The newest step, at most `step`, that has this value. Nothing: the last few thousand steps before it have none, or no single steps
+  // are kept there any more.
+  std::optional<std::uint64_t> step_of(std::string_view name, double value, std::uint64_t step);
   Expected<history::EventPage> events_after(std::int64_t cursor, std::uint32_t limit,
                                             LogLevel least = LogLevel::Debug);
 

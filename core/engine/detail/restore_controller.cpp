@@ -40,7 +40,7 @@ void RestoreController::begin(node::CommandId id, const std::string& name, bool 
     return context_.commands.done(id, make_error(ErrorCode::Busy, "a checkpoint is being restored already"));
   }
   restore_ = Restore{id, undo, std::nullopt};
-  auto found = std::make_shared<checkpoint::Entry>();
+  auto found = std::make_shared<Verified>();
   files_.start(
       id, "reading " + name,
       [this, name, found](const FileJobs::Tools& tools) -> Expected<node::CommandResult> {
@@ -50,20 +50,24 @@ void RestoreController::begin(node::CommandId id, const std::string& name, bool 
       [this, found](const Expected<node::CommandResult>& read) { on_verified(read, *found); });
 }
 
-Expected<checkpoint::Entry> RestoreController::verify(const std::string& name, const FileJobs::Tools& tools) {
+Expected<RestoreController::Verified> RestoreController::verify(const std::string& name,
+                                                                const FileJobs::Tools& tools) {
   NS_ASSIGN_OR_RETURN(checkpoint::Entry entry, context_.catalogue().find(name));
   NS_RETURN_IF_ERROR(check_checkpoint_network(entry, context_.directory.network_id()));
   NS_RETURN_IF_ERROR(checkpoint::verify(context_.services.files, entry, tools.progress, tools.cancel));
-  return entry;
+  const std::uint64_t step = entry.manifest.step;
+  const std::optional<double>& held_out = entry.manifest.losses.held_out;
+  // Measured at that step or before it; the manifest does not say when.
+  const auto evaluated_at = held_out ? context_.history->step_of("val_loss", *held_out, step) : std::nullopt;
+  return Verified{std::move(entry), evaluated_at.value_or(step)};
 }
 
-void RestoreController::on_verified(const Expected<node::CommandResult>& read,
-                                    const checkpoint::Entry& entry) {
+void RestoreController::on_verified(const Expected<node::CommandResult>& read, const Verified& found) {
   if (!read.ok()) {
     const Restore restore = *std::exchange(restore_, std::nullopt);
     return context_.commands.done(restore.command, read.error());
   }
-  restore_->entry = entry;
+  restore_->found = found;
   training_.interrupt_for_restore();
 }
 
@@ -73,7 +77,7 @@ bool RestoreController::undo_is_over() const {
 }
 
 bool RestoreController::start_next() {
-  if (restore_ && restore_->entry) {
+  if (restore_ && restore_->found) {
     restore_job();
     return true;
   }
@@ -97,7 +101,7 @@ Expected<checkpoint::Catalogue::Undo> RestoreController::exchange(const Restore&
   NS_RETURN_IF_ERROR(host_.finish());
   checkpoint::Catalogue all = context_.catalogue();
   NS_ASSIGN_OR_RETURN(const auto before, all.current());
-  const checkpoint::Entry& entry = *restore.entry;
+  const checkpoint::Entry& entry = restore.found->entry;
   checkpoint::Catalogue::Undo undo;
   if (!restore.undo && before && before->name != entry.name) {
     undo = {before->name, before->manifest.step, entry.manifest.step + node::undo_steps,
@@ -118,7 +122,7 @@ void RestoreController::on_exchanged(const Expected<checkpoint::Catalogue::Undo>
   }
   draft_.undo = {undo->name, undo->step};
   undo_ = *undo;
-  const bool goes_on = training_.restored(*restore.entry, restore.command);
+  const bool goes_on = training_.restored(restore.found->entry, restore.found->evaluated_at, restore.command);
   context_.publisher.publish();
   context_.publisher.emit(node::CheckpointsChanged{});
   if (!goes_on) context_.commands.done(restore.command);

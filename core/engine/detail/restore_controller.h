@@ -32,14 +32,18 @@ class RestoreController {
   bool start_next();
 
  private:
+  struct Verified {
+    checkpoint::Entry entry;
+    std::uint64_t evaluated_at = 0;  // step of its held-out loss
+  };
   struct Restore {
     node::CommandId command = 0;
     bool undo = false;
-    std::optional<checkpoint::Entry> entry;  // once verified
+    std::optional<Verified> found;  // once verified
   };
   void begin(node::CommandId id, const std::string& name, bool undo);
-  Expected<checkpoint::Entry> verify(const std::string& name, const FileJobs::Tools& tools);  // files thread
-  void on_verified(const Expected<node::CommandResult>& read, const checkpoint::Entry& entry);
+  Expected<Verified> verify(const std::string& name, const FileJobs::Tools& tools);  // files thread
+  void on_verified(const Expected<node::CommandResult>& read, const Verified& found);
   void restore_job();
   // Compute thread. The checkpoint that an undo restores; none without a restore.
   Expected<checkpoint::Catalogue::Undo> exchange(const Restore& restore);

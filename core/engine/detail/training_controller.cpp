@@ -238,7 +238,8 @@ void TrainingController::again_from_preparation() {
   run_->plan.until_step = run_->target_step;
 }
 
-bool TrainingController::restored(const checkpoint::Entry& entry, node::CommandId command) {
+bool TrainingController::restored(const checkpoint::Entry& entry, std::uint64_t evaluated_at,
+                                  node::CommandId command) {
   session_open_ = false;
   unsaved_ = false;
   draft_.training.step = entry.manifest.step;
@@ -246,8 +247,7 @@ bool TrainingController::restored(const checkpoint::Entry& entry, node::CommandI
   draft_.training.smoothed_loss.reset();
   draft_.training.last_evaluation.reset();
   const std::optional<double>& held_out = entry.manifest.losses.held_out;
-  if (held_out)
-    draft_.training.last_evaluation = node::EvaluationView{entry.manifest.step, *held_out, std::nullopt};
+  if (held_out) draft_.training.last_evaluation = node::EvaluationView{evaluated_at, *held_out, std::nullopt};
   draft_.training.best_evaluation_loss = held_out;
   model_.set_tokens_seen(entry.manifest.tokens_seen);
   draft_.checkpoint = {entry.name, entry.manifest.saved_at};

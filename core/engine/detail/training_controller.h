@@ -55,8 +55,9 @@ class TrainingController final : public ContributeListener {
   void interrupt_for_restore();
   void restore_begins();
   void restore_failed();
-  // True: the training continues from there, and the command is done when its model is prepared.
-  bool restored(const checkpoint::Entry& entry, node::CommandId command);
+  // True: the training continues from there, and the command is done when its model is prepared. evaluated_at: step of the
+  // checkpoint's held-out loss.
+  bool restored(const checkpoint::Entry& entry, std::uint64_t evaluated_at, node::CommandId command);
 
   // ContributeListener.
   void switched(bool contributing) override;

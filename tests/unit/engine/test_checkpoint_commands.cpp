@@ -2,6 +2,8 @@
 // through the control service.
 #include <QtTest>
 
+#include <algorithm>
+
 #include "core/checkpoint/writer.h"
 #include "core/engine/checkpoint_import.h"
 #include "tests/support/test_main.h"
@@ -25,6 +27,7 @@ class TestCheckpointCommands : public QObject {
   void an_import_that_stops_leaves_no_tokenizer();
   void restore_and_undo_data() { testing::engine_and_remote(); }
   void restore_and_undo();
+  void a_restored_loss_has_its_own_step();
   void restore_of_a_paused_model_data() { testing::engine_and_remote(); }
   void restore_of_a_paused_model();
   void restore_of_a_damaged_one_changes_nothing();
@@ -233,6 +236,23 @@ void TestCheckpointCommands::restore_and_undo() {
   core.fixture().jump(node::undo_time * 2);
   QVERIFY(core.train(1));
   QVERIFY(core.node().snapshot()->undo.checkpoint.empty());
+}
+
+// The checkpoint after step 15 has the held-out loss of step 10.
+void TestCheckpointCommands::a_restored_loss_has_its_own_step() {
+  Core core(false);
+  QVERIFY(core.train(18));
+  const auto list = core.checkpoints();
+  const auto between = std::find_if(list.begin(), list.end(), [](const node::CheckpointEntry& entry) {
+    return entry.step > 10 && entry.step < 18;
+  });
+  QVERIFY(between != list.end() && between->held_out_loss);
+  const auto restored = core.done(core.node().restore_checkpoint(between->name));
+  QVERIFY2(!restored.error, restored.error ? restored.error->describe().c_str() : "");
+  const auto view = core.node().snapshot();
+  QCOMPARE(view->training.step, between->step);
+  QCOMPARE(view->training.last_evaluation->step, std::uint64_t{10});
+  QCOMPARE(view->training.last_evaluation->loss, *between->held_out_loss);
 }
 
 void TestCheckpointCommands::restore_of_a_paused_model() {
