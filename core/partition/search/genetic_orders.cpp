@@ -20,7 +20,7 @@ class Evolution {
         devices_(devices),
         plan_(plan),
         rng_(rng),
-        slicer_(graph, devices),
+        slicer_(graph, devices, plan.stop),
         equal_(
             std::all_of(devices.begin(), devices.end(), [&](const Device& d) { return d == devices[0]; })) {}
 
@@ -132,7 +132,7 @@ SlicedOrder best_slicing(const TensorGraph& graph, const std::vector<Device>& de
       pipelines.push_back(pipeline);
     }
   }
-  Slicer slicer(graph, devices);
+  Slicer slicer(graph, devices, stop);
   SlicedOrder best;
   for (const auto& order : orders) {
     for (const auto& pipeline : pipelines) {

@@ -171,6 +171,11 @@ Expected<PartitionResult> Partitioner::run() {
   }
   if (upper_ == unlimited) {
     if (cancel_.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before a partition was found");
+    if (stop()) {
+      return make_error(ErrorCode::NotFound,
+                        "no partition that fits the peers' memory was found in time; raise --time-limit, or "
+                        "give more peers or more memory");
+    }
     return make_error(
         ErrorCode::NotFound,
         fmt::format("no partition into at most {} blocks that fits the peers' memory was found; give more "

@@ -3,8 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace neuroshard::partition {
+namespace {
+
+// Segments times devices between two questions whether to stop: some milliseconds.
+constexpr std::size_t steps_per_question = 1'000'000;
+
+}  // namespace
 
 SegmentSweep::SegmentSweep(const TensorGraph& graph)
     : graph_(graph), position_(graph.size()), last_use_(graph.tensors.size()), seen_(graph.tensors.size()) {}
@@ -57,8 +64,9 @@ const SegmentCost& SegmentSweep::grow() {
   return cost_;
 }
 
-Slicer::Slicer(const TensorGraph& graph, const std::vector<Device>& devices)
+Slicer::Slicer(const TensorGraph& graph, const std::vector<Device>& devices, std::function<bool()> stop)
     : devices_(devices),
+      stop_(std::move(stop)),
       equal_(
           std::all_of(devices.begin(), devices.end(), [&](const Device& d) { return d == devices.front(); })),
       cheapest_work_(best_of(devices).work_factor),
@@ -71,26 +79,33 @@ Slicing Slicer::slice(const std::vector<NodeIndex>& order, double cap) {
   return slice(order, all, cap);
 }
 
-// Each device in turn gets its share of the work: a slicing at once, so that the search need not look at
-// segments that no good one has.
-double Slicer::even_shares(const std::vector<std::uint32_t>& devices, std::size_t n) {
-  double speed = 0, bottleneck = 0;
+// Each device in turn gets its share of the work, or of the nodes where none has work: a slicing at once, so
+// that the search need not look at segments that no good one has.
+Slicing Slicer::even_shares(const std::vector<std::uint32_t>& devices, std::size_t n) {
+  double speed = 0;
   for (const std::uint32_t d : devices) speed += 1 / devices_[d].work_factor;
-  const double time = total_work_ / speed;
+  const bool by_work = total_work_ > 0;
+  const double time = (by_work ? total_work_ : static_cast<double>(n)) / speed;
+  Slicing shares;
+  shares.bottleneck = 0;
   std::size_t i = 0;
   for (std::size_t b = 0; b < devices.size() && i < n; ++b) {
     const Device& device = devices_[devices[b]];
     sweep_.start(i);
     SegmentCost cost;
+    double share = 0;
     const bool last = b + 1 == devices.size();
     do {
       cost = sweep_.grow();
+      share = by_work ? cost.work : share + 1;
       ++i;
-    } while (i < n && (last || cost.work * device.work_factor < time));
-    bottleneck =
-        std::max(bottleneck, device.block_cost(cost.work, cost.in + cost.out, cost.params, cost.peak));
+    } while (i < n && (last || share * device.work_factor < time));
+    const double f = device.block_cost(cost.work, cost.in + cost.out, cost.params, cost.peak);
+    shares.bottleneck = std::max(shares.bottleneck, f);
+    shares.ends.push_back(static_cast<std::uint32_t>(i));
+    shares.device.push_back(devices[b]);
   }
-  return i == n ? bottleneck : unlimited;
+  return shares.bottleneck < unlimited ? shares : Slicing{};
 }
 
 // best_[j * (k + 1) + b]: the first b devices do order[0..j).
@@ -101,8 +116,15 @@ Slicing Slicer::slice(const std::vector<NodeIndex>& order, const std::vector<std
   from_.assign((n + 1) * stride, 0);
   for (std::size_t b = 0; b <= k; ++b) best_[b] = 0;
   sweep_.set_order(order);
-  cap = std::min(cap, std::nextafter(even_shares(devices, n) * (1 + 1e-12), unlimited));
+  Slicing shares = even_shares(devices, n);
+  const bool shares_count = shares.bottleneck < cap;
+  cap = std::min(cap, std::nextafter(shares.bottleneck * (1 + 1e-12), unlimited));
+  std::size_t steps = 0;
   for (std::size_t i = 0; i < n; ++i) {
+    if (steps >= steps_per_question) {
+      steps = 0;
+      if (stop_ && stop_()) return shares_count ? std::move(shares) : Slicing{};
+    }
     const double* here = &best_[i * stride];
     // A device may be left out.
     for (std::size_t b = 1; b <= k && i > 0; ++b) {
@@ -116,6 +138,7 @@ Slicing Slicer::slice(const std::vector<NodeIndex>& order, const std::vector<std
     for (std::size_t j = i + 1; j <= n; ++j) {
       const SegmentCost& cost = sweep_.grow();
       if (!(cost.work * cheapest_work_ < cap)) break;
+      steps += k;
       double* there = &best_[j * stride];
       std::uint32_t* from = &from_[j * stride];
       double f = equal_ ? devices_[0].block_cost(cost.work, cost.in + cost.out, cost.params, cost.peak) : 0;
@@ -131,6 +154,11 @@ Slicing Slicer::slice(const std::vector<NodeIndex>& order, const std::vector<std
       }
     }
   }
+  return read_best(devices, n, cap);
+}
+
+Slicing Slicer::read_best(const std::vector<std::uint32_t>& devices, std::size_t n, double cap) const {
+  const std::size_t k = devices.size(), stride = k + 1;
   Slicing result;
   // Devices behind the last block are left out as well; with unequal ones more of them may be worse.
   const auto last = best_.begin() + static_cast<std::ptrdiff_t>(n * stride);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/partition/graph/devices.h"
@@ -51,18 +52,23 @@ struct Slicing {
 
 // Slices one order after another for the same graph and devices. Devices stand in the order of the pipeline;
 // some may be left out. Equal devices cost O(n · longest segment · k).  Threads: one.
+//
+// A graph without work has segments as long as itself, so a large one takes hours. `stop` is asked from time
+// to time; once it says so, each device gets an even share of the order, if that is below the cap.
 class Slicer {
  public:
-  Slicer(const TensorGraph& graph, const std::vector<Device>& devices);
+  Slicer(const TensorGraph& graph, const std::vector<Device>& devices, std::function<bool()> stop = {});
   // The best slicing with bottleneck < cap.
   Slicing slice(const std::vector<NodeIndex>& order, double cap);
   // The same with the devices in another order: device[i] = position in `devices`.
   Slicing slice(const std::vector<NodeIndex>& order, const std::vector<std::uint32_t>& devices, double cap);
 
  private:
-  double even_shares(const std::vector<std::uint32_t>& devices, std::size_t n);
+  Slicing even_shares(const std::vector<std::uint32_t>& devices, std::size_t n);
+  Slicing read_best(const std::vector<std::uint32_t>& devices, std::size_t n, double cap) const;
 
   const std::vector<Device> devices_;
+  const std::function<bool()> stop_;
   const bool equal_;
   double cheapest_work_ = 0, total_work_ = 0;
   SegmentSweep sweep_;

@@ -77,6 +77,7 @@ class TestPartition : public QObject {
   void reduction_keeps_the_optimum();
   void stars_are_reduced_at_once();
   void greedy_order_is_left_out_of_wide_graphs();
+  void slicing_asks_for_a_stop();
   void forced_groups_ask_for_a_stop_at_each_edge();
   void bounds_rise_from_zero();
   void annealing_is_never_worse();
@@ -237,6 +238,33 @@ void TestPartition::greedy_order_is_left_out_of_wide_graphs() {
                                     [&](const auto& order) { return order.front() == count / 2; });
     QCOMPARE(greedy, count == 100);
   }
+}
+
+// No segment is too long where no node has work.
+void TestPartition::slicing_asks_for_a_stop() {
+  constexpr std::uint32_t length = 2000;
+  ComputationGraph graph;
+  for (std::uint32_t i = 0; i < length; ++i)
+    graph.nodes.push_back(
+        free_node(fmt::format("node {}", i), 1, i == 0 ? std::vector<std::uint32_t>{} : std::vector{i - 1}));
+  const auto peers = equal_peers(8);
+  const auto problem = make_problem(graph, peers);
+  QVERIFY(problem.ok());
+  const auto order = topological_order(problem->graph);
+  int asked = 0;
+  Slicer slicer(problem->graph, problem->devices, [&asked] { return ++asked > 2; });
+  const Slicing shares = slicer.slice(order, unlimited);
+  QCOMPARE(asked, 3);
+  QCOMPARE(shares.ends, (std::vector<std::uint32_t>{250, 500, 750, 1000, 1250, 1500, 1750, 2000}));
+  QCOMPARE(shares.device, (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  QCOMPARE(shares.bottleneck, 2.0);  // one tensor in, one out
+  QVERIFY(slicer.slice(order, 2).bottleneck == unlimited);
+  CancelSource source;
+  source.cancel();
+  const auto result = find_partition(*problem, rounds(1), ManualClock(), source.token());
+  QVERIFY(result.ok());
+  QVERIFY(result->interrupted);
+  QCOMPARE(test::find_fault(graph, peers, result->blocks, result->bottleneck), std::string());
 }
 
 void TestPartition::forced_groups_ask_for_a_stop_at_each_edge() {

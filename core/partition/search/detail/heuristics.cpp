@@ -57,7 +57,7 @@ SlicedOrder Heuristics::improve(const SlicedOrder& start, std::uint64_t moves) {
   const BlockAssignment annealed = anneal(graph_, blocks, plan, &rng_);
   SlicedOrder result;
   result.order = order_of_blocks(graph_, annealed.block_of);
-  Slicer slicer(graph_, devices_);
+  Slicer slicer(graph_, devices_, stop_);
   result.slicing = slicer.slice(result.order, candidate.device_of_block, start.slicing.bottleneck);
   return result.slicing.bottleneck < start.slicing.bottleneck ? result : start;
 }
