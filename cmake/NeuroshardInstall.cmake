@@ -20,9 +20,10 @@ install(TARGETS neuroshard_network LIBRARY DESTINATION lib/neuroshard COMPONENT 
 if(NS_COMPUTE_MODULE)
   install(TARGETS compute_cpu LIBRARY DESTINATION lib/neuroshard COMPONENT core)
 endif()
-# Where programs look for it, in the build as in an installation.
-file(COPY resources/sample-text DESTINATION "${CMAKE_BINARY_DIR}/share/neuroshard")
-install(DIRECTORY resources/sample-text DESTINATION share/neuroshard COMPONENT core)
+# Where programs look for it, in the build as in an installation. With the prefix ~/.local, share/neuroshard is the user's data
+# directory, so the folder has another name.
+file(COPY resources/sample-text DESTINATION "${CMAKE_BINARY_DIR}/share/neuroshardd")
+install(DIRECTORY resources/sample-text DESTINATION share/neuroshardd COMPONENT core)
 ns_install_made(core neuroshardd)
 if(TARGET neuroshard)
   install(TARGETS neuroshard RUNTIME DESTINATION bin COMPONENT app)

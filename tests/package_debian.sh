@@ -58,7 +58,7 @@ figure "systemd-analyze verify" "no finding in the system and the user service"
 # The wallet and the consent of the assistant, whose pages have a test of their own. Then the app as after it.
 as_user 'neuroshardd wallet create && neuroshardd settings set contribute on --profile solo' >"$STATE/wallet.log" 2>&1
 start=$(date +%s)
-as_user 'neuroshard --text /usr/share/neuroshard/sample-text --data-dir $HOME/.local/share/neuroshard >app.log 2>&1' &
+as_user 'neuroshard --text /usr/share/neuroshardd/sample-text --data-dir $HOME/.local/share/neuroshard >app.log 2>&1' &
 reach 2 180
 figure "seconds from the start of the app to step 2" "$(($(date +%s) - start))"
 first=$(value training.loss)
@@ -107,7 +107,7 @@ command=$(sed -n 's/^ *\(apt-get install .*\)/\1/p' "$CHROOT/opt/portable/README
 [ -n "$command" ] || fail "README.txt names no command"
 inside "DEBIAN_FRONTEND=noninteractive $(echo "$command" | sed 's/install/-q -y install/')" >>"$STATE/apt.log" 2>&1 || { tail "$STATE/apt.log"; fail "$command"; }
 as_user 'cp -a /opt/portable "Neuro Shard" && "Neuro Shard/bin/neuroshard" --version &&
-  "Neuro Shard/bin/neuroshardd" train --text "Neuro Shard/share/neuroshard/sample-text" --steps 3' >"$STATE/portable.log" 2>&1 ||
+  "Neuro Shard/bin/neuroshardd" train --text "Neuro Shard/share/neuroshardd/sample-text" --steps 3' >"$STATE/portable.log" 2>&1 ||
   { tail "$STATE/portable.log"; fail "the portable archive does not train"; }
 as_user '"Neuro Shard/bin/neuroshard" >portable.log 2>&1 & app=$!; sleep 5; kill -0 $app && "Neuro Shard/bin/neuroshard" --quit; wait $app' ||
   fail "the app of the portable archive does not start"

@@ -34,7 +34,7 @@ figure "libraries taken from the system" "$(sed -n 's/^\t\(\S*\) => \/\(usr\/\)\
 CORE='"/opt/Neuro Shard/AppRun" neuroshardd'
 as_user "$CORE wallet create && $CORE settings set contribute on --profile solo" >"$STATE/wallet.log" 2>&1 || { cat "$STATE/wallet.log"; fail "no wallet"; }
 start=$(date +%s)
-as_user '"/opt/Neuro Shard/AppRun" --text "/opt/Neuro Shard/share/neuroshard/sample-text" --data-dir $HOME/.local/share/neuroshard >app.log 2>&1' &
+as_user '"/opt/Neuro Shard/AppRun" --text "/opt/Neuro Shard/share/neuroshardd/sample-text" --data-dir $HOME/.local/share/neuroshard >app.log 2>&1' &
 reach 2 180
 first=$(value training.loss)
 reach 12 300

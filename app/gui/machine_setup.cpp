@@ -22,11 +22,11 @@ QString tr(const char* text) {
   return QCoreApplication::translate("MachineSetup", text);
 }
 
-// Installed as share/neuroshard beside the programs' folder.
+// Installed as share/neuroshardd beside the programs' folder.
 QString find_sample_text(const QString& program) {
   if (program.isEmpty()) return {};
   const QString folder =
-      QDir::cleanPath(QFileInfo(program).path() + QStringLiteral("/../share/neuroshard/sample-text"));
+      QDir::cleanPath(QFileInfo(program).path() + QStringLiteral("/../share/neuroshardd/sample-text"));
   return QFileInfo(folder).isDir() ? folder : QString();
 }
 

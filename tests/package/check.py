@@ -140,7 +140,7 @@ class Packages:
         environment = {**os.environ, "XDG_RUNTIME_DIR": str(data / "runtime")}
         if pathlib.Path(core).is_file():
             self.must("training a step", core, "train", "--data-dir", str(data / "one"), "--profile", "devnet", "--steps", "1",
-                      "--text", str(self.path("/usr/share/neuroshard/sample-text")), env=environment)
+                      "--text", str(self.path("/usr/share/neuroshardd/sample-text")), env=environment)
 
     # ---- what the system reads -------------------------------------------------------------------------------------
     def check_desktop(self):

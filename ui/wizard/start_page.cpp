@@ -20,7 +20,8 @@ constexpr const char* invitation_begins = "neuroshard:join";
 bool is_sample(const QString& folder, const QString& sample) {
   if (sample.isEmpty() || folder.isEmpty()) return false;
   return folder == sample ||
-         (folder.endsWith(QStringLiteral("/share/neuroshard/sample-text")) && !QFileInfo::exists(folder));
+         (folder.endsWith(QStringLiteral("/sample-text")) &&
+          folder.contains(QStringLiteral("/share/neuroshard")) && !QFileInfo::exists(folder));
 }
 
 }  // namespace

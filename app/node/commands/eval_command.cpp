@@ -141,7 +141,7 @@ Expected<Text> read_text(const std::string& path, CommandContext& context) {
 // The text that ships beside the program.
 Expected<std::string> sample_text_path() {
   NS_ASSIGN_OR_RETURN(const std::string program, platform::executable_path());
-  return storage::parent_of(storage::parent_of(program)) + "/share/neuroshard/sample-text/richard-iii.txt";
+  return storage::parent_of(storage::parent_of(program)) + "/share/neuroshardd/sample-text/richard-iii.txt";
 }
 
 Expected<evaluation::NGram> learn_baseline(const Text& text, data::Encoder& encoder) {

@@ -13,7 +13,7 @@ inline constexpr const char* twelve = "one two three four five six seven eight n
 class DemoMachine final : public SetupServices {
  public:
   QString default_folder() const override { return QStringLiteral("/srv/neuroshard"); }
-  QString sample_text() const override { return QStringLiteral("/usr/share/neuroshard/sample-text"); }
+  QString sample_text() const override { return QStringLiteral("/usr/share/neuroshardd/sample-text"); }
   MachineInfo machine() const override { return {8, 16ull << 30}; }
   void look_at(QObject*, const QString&, std::function<void(const FolderInfo&)> then) override {
     then({true, {}, 50ull << 30, false, false, {}});

@@ -353,12 +353,14 @@ void TestSetup::own_text_goes_before_the_sample() {
 void TestSetup::the_sample_of_a_deleted_program_is_the_sample() {
   SetupDraft draft;
   draft.again = true;
-  draft.text_folder = "/no/such/program/share/neuroshard/sample-text";
-  go_to_the_text(draft);
-  QVERIFY(get<QRadioButton>("setupSample")->isChecked());
-  QVERIFY(get<QLineEdit>("setupText")->text().isEmpty());
-  next();
-  QCOMPARE(dialog_->draft().text_folder, QString("/usr/share"));
+  for (const QString& folder : QStringList{"neuroshard", "neuroshardd"}) {
+    draft.text_folder = "/no/such/program/share/" + folder + "/sample-text";
+    go_to_the_text(draft);
+    QVERIFY(get<QRadioButton>("setupSample")->isChecked());
+    QVERIFY(get<QLineEdit>("setupText")->text().isEmpty());
+    next();
+    QCOMPARE(dialog_->draft().text_folder, QString("/usr/share"));
+  }
 }
 
 void TestSetup::data_that_is_there_is_not_mixed_with_the_sample() {
