@@ -129,20 +129,6 @@ void remove_others(storage::FileEnv& files, const std::string& folder, const std
       static_cast<void>(files.remove_tree(folder + "/" + entry.name));
 }
 
-// A part of the bytes may be in the folder already.
-Expected<void> check_room(storage::FileEnv& files, const std::string& folder, std::uint64_t bytes) {
-  std::uint64_t here = 0;
-  if (const auto entries = files.list(folder); entries.ok())
-    for (const storage::DirectoryEntry& entry : *entries) here += entry.size;
-  const std::uint64_t needed = bytes - std::min(bytes, here) + spare_bytes;
-  const auto free = files.free_bytes(folder);
-  if (!free.ok() || *free >= needed) return {};  // a file system that cannot tell is tried
-  return make_error(ErrorCode::Exhausted,
-                    fmt::format("the checkpoint requires {} MiB more, but only {} MiB are free at {}; "
-                                "free some space",
-                                (needed >> 20) + 1, *free >> 20, folder));
-}
-
 bool has_a_size_of(const config::ConsensusPart& consensus, const compute::ModelShape& shape) {
   for (std::size_t size = 0; size <= consensus.sizes.size(); ++size)
     if (checkpoint::same_shape(config::model_shape(config::at_size(consensus, size)), shape)) return true;
@@ -173,7 +159,7 @@ Expected<std::string> fetch_slots(GuestVisit& visit, const checkpoint::Manifest&
   NS_ASSIGN_OR_RETURN(const auto runs, checkpoint::runs_of_slots(index, slots));
   std::uint64_t sum = 0;
   for (const checkpoint::SlotRun& run : runs) sum += run.bytes;
-  NS_RETURN_IF_ERROR(check_room(visit.files(), folder, sum));
+  NS_RETURN_IF_ERROR(check_fetch_room(visit.files(), folder, sum));
   for (const checkpoint::SlotRun& run : runs)
     NS_RETURN_IF_ERROR(fetch_content(visit, run.sha256, run.bytes, folder, checkpoint::run_file_name(run)));
   NS_ASSIGN_OR_RETURN(const Bytes text, storage::read_file(visit.files(), folder + "/" + manifest_file,
@@ -208,10 +194,23 @@ Expected<FetchedCheckpoint> fetch_checkpoint(const CheckpointChoice& choice, con
     NS_ASSIGN_OR_RETURN(fetched.folder, fetch_slots(*visit, manifest, slots, fetched.work));
     return fetched;
   }
-  NS_RETURN_IF_ERROR(check_room(visit->files(), fetched.work, manifest.file_bytes()));
+  NS_RETURN_IF_ERROR(check_fetch_room(visit->files(), fetched.work, manifest.file_bytes()));
   for (const checkpoint::FileRecord& file : manifest.files)
     NS_RETURN_IF_ERROR(fetch_content(*visit, file.sha256, file.bytes, fetched.work, file.name));
   return fetched;
+}
+
+Expected<void> check_fetch_room(storage::FileEnv& files, const std::string& folder, std::uint64_t bytes) {
+  std::uint64_t here = 0;
+  if (const auto entries = files.list(folder); entries.ok())
+    for (const storage::DirectoryEntry& entry : *entries) here += entry.size;
+  const std::uint64_t needed = bytes - std::min(bytes, here) + spare_bytes;
+  const auto free = files.free_bytes(folder);
+  if (!free.ok() || *free >= needed) return {};  // a file system that cannot tell is tried
+  return make_error(ErrorCode::Exhausted,
+                    fmt::format("the checkpoint requires {} MiB more, but only {} MiB are free at {}; "
+                                "free some space",
+                                (needed >> 20) + 1, *free >> 20, folder));
 }
 
 Expected<void> check_offer(const checkpoint::Manifest& manifest, const config::ConsensusPart& consensus,

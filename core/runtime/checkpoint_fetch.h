@@ -49,6 +49,10 @@ struct FetchedCheckpoint {
 Expected<FetchedCheckpoint> fetch_checkpoint(const CheckpointChoice& choice, const std::string& folder,
                                              const FetchSession& session);
 
+// Before the large files are fetched: whether the disk has room for them and 64 MiB. `bytes`: of all of them;
+// `folder` may hold a part already. Errors: Exhausted.
+Expected<void> check_fetch_room(storage::FileEnv& files, const std::string& folder, std::uint64_t bytes);
+
 // Before the large files are fetched: whether a node of this network can have saved a checkpoint with this
 // manifest. step: as the offer says; nothing: no offer was followed. Errors: InvalidArgument (another step, a
 // model that the network does not have, too many bytes), Unsupported (an unknown file).

@@ -1,6 +1,9 @@
 // A checkpoint of a network that trains on, with a round a second and one checkpoint kept: fetched
 // from the node that made it, from one that imported it, and from one that lies, of which the second is
 // killed in the middle. Then some of its slots alone. The result opens.
+#include <sys/file.h>
+
+#include <QFile>
 #include <QTest>
 
 #include "tests/support/rounds_run.h"
@@ -132,6 +135,17 @@ class TestCheckpointFetch : public QObject {
         run_node({"checkpoint", "restore", imported_, "--data-dir", net_.path("c")});
     QVERIFY(!refused.ok());
     QVERIFY2(refused.err.contains("holds 2 of the model's 5 slots"), refused.text().constData());
+  }
+
+  // Each would remove the files of the other.
+  void a_second_fetch_at_the_same_time_is_refused() {
+    QVERIFY(!id_.isEmpty());
+    QFile lock(net_.path("c/fetched/lock"));
+    QVERIFY(lock.open(QIODevice::ReadWrite | QIODevice::ExistingOnly));
+    QCOMPARE(flock(lock.handle(), LOCK_EX | LOCK_NB), 0);
+    const ProcessResult refused = run_node(fetching("c", {id_}));
+    QVERIFY(!refused.ok());
+    QVERIFY2(refused.err.contains("another fetch may be under way"), refused.text().constData());
   }
 
   void who_gives_no_files_offers_none() {

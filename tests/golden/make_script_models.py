@@ -152,6 +152,48 @@ class Checked(nn.Module):
         return x
 
 
+class Lists(nn.Module):
+    """Modules of one type and number in two lists."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.ModuleList([Residual(4)])
+        self.second = nn.ModuleList([Residual(4)])
+
+    def forward(self, x):
+        for block in self.first:
+            x = block(x)
+        for block in self.second:
+            x = block(x)
+        return x
+
+
+class Sourceless(nn.Module):
+    """Most of the work reads no input. It adds zero to the result."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = Perceptron()
+
+    def forward(self, x):
+        noise = torch.rand(512, 512)
+        return self.layers(x + (noise @ noise).sum() * 0.0)
+
+
+class Watched(nn.Module):
+    """Most of the work is a check of the second input. It yields nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = Perceptron()
+        self.wide = nn.Linear(1024, 1024)
+
+    def forward(self, x, z):
+        y = self.layers(x)
+        assert bool(self.wide(z).abs().max() < 1e6), "too large"
+        return y
+
+
 class Stateful(nn.Module):
     def __init__(self):
         super().__init__()
@@ -214,6 +256,9 @@ def main(folder):
     write(folder, "scripted", torch.jit.script(ScriptedEncoder(layers=2).eval()), [tokens, mask], language)
     write(folder, "control", torch.jit.script(Control().eval()), [torch.randn(4, 32)], ["4x32"])
     write(folder, "checked", torch.jit.script(Checked().eval()), [torch.randn(4, 32)], ["4x32"])
+    write(folder, "lists", torch.jit.script(Lists().eval()), [torch.randn(1, 4, 8, 8)], ["1x4x8x8"])
+    write(folder, "sourceless", torch.jit.script(Sourceless().eval()), [rows], ["8x64"])
+    write(folder, "watched", torch.jit.script(Watched().eval()), [rows, torch.randn(256, 1024)], ["8x64", "256x1024"])
     frozen = torch.jit.freeze(torch.jit.script(Perceptron().eval()))
     write(folder, "frozen", frozen, [rows], ["8x64"])
     torch.jit.script(Stateful().eval()).save(os.path.join(folder, "stateful.pt"))

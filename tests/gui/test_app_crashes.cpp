@@ -37,6 +37,19 @@ void TestAppCrashes::a_killed_core_is_reported_and_started_again() {
   // From the last checkpoint, and on.
   NS_WAIT_FOR(patience_, fixture_->snapshot()->state == node::RunState::Training && fixture_->step() >= 3);
   NS_WAIT_FOR(patience_, fixture_->pill().contains("Training"));
+
+  // Closed, the message stays away until the next crash.
+  auto* told = fixture_->find<ui::Banner>("banner_core_life");
+  QVERIFY(told != nullptr);
+  Q_EMIT told->closed();
+  NS_WAIT_FOR(patience_, !fixture_->banners().contains("was restarted"));
+  QVERIFY(fixture_->app().supervisor().status().dismissed);
+  Q_EMIT fixture_->app().supervisor().status_changed();
+  QVERIFY(!fixture_->banners().contains("was restarted"));
+  const std::int64_t second = fixture_->core_pid();
+  kill_now(second);
+  NS_WAIT_FOR(patience_, another_runs(second));
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("was restarted"));
 }
 
 void TestAppCrashes::three_crashes_lead_to_safe_mode() {

@@ -34,6 +34,7 @@ class TestScriptModel : public QObject {
   void blocks_give_what_python_gives();
   void graph_has_what_the_model_has();
   void nodes_are_named_as_in_the_source();
+  void names_that_two_lists_share_have_no_list();
   void a_block_may_have_no_results();
   void a_block_without_inputs_is_started();
   void in_place_and_views_stay_together();
@@ -242,6 +243,17 @@ void TestScriptModel::nodes_are_named_as_in_the_source() {
   for (const char* name : {" stem conv2d\n", " blocks.1.conv2 conv2d\n", " blocks.2.norm1 batch_norm\n",
                            " blocks.0 add\n", " head linear\n"})
     QVERIFY2(ids.contains(name), (name + ids).constData());
+}
+
+// An operation without parameters gets the list's name from its module's others, if they agree.
+void TestScriptModel::names_that_two_lists_share_have_no_list() {
+  const auto model = open(golden("lists"));
+  QVERIFY(model != nullptr);
+  QByteArray ids;
+  for (std::uint32_t i = 0; i < model->node_count(); ++i) ids += QByteArray(model->node(i).id) + '\n';
+  for (const char* name : {" first.0.conv1 conv2d\n", " second.0.conv2 conv2d\n", " 0 add\n"})
+    QVERIFY2(ids.contains(name), (name + ids).constData());
+  QVERIFY2(!ids.contains("first.0 add") && !ids.contains("second.0 add"), ids.constData());
 }
 
 // The check of the values alone behind everything else: what it reads is sent to it, and nothing comes back.

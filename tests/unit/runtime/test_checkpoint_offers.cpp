@@ -10,6 +10,7 @@
 #include "core/runtime/checkpoint_offers.h"
 #include "tests/support/checkpoint_sample.h"
 #include "tests/support/exchange_hosts.h"
+#include "tests/support/memory_file_env.h"
 #include "tests/support/test_main.h"
 #include "tests/support/time.h"
 
@@ -147,6 +148,7 @@ class TestCheckpointOffers : public QObject {
   void imported_ones_are_offered_under_the_id_that_they_came_with();
   void single_slots_come_from_several_nodes();
   void offers_that_can_not_be_true_are_refused();
+  void a_fetch_requires_room_for_what_is_missing();
 };
 
 // More than a minute for one, with a save every two seconds, of which retention keeps one.
@@ -305,6 +307,22 @@ void TestCheckpointOffers::offers_that_can_not_be_true_are_refused() {
   QVERIFY(refused([](auto& m) {
     for (checkpoint::FileRecord& file : m.files) file.bytes = std::uint64_t{1} << 60;
   }));
+}
+
+void TestCheckpointOffers::a_fetch_requires_room_for_what_is_missing() {
+  constexpr std::uint64_t mib = 1u << 20;
+  testing::MemoryFileEnv files;
+  QVERIFY(files.create_directories("/got").ok());
+  files.set_capacity(100 * mib);
+  QVERIFY(runtime::check_fetch_room(files, "/got", 36 * mib).ok());  // and 64 to spare
+  const auto refused = runtime::check_fetch_room(files, "/got", 36 * mib + 1);
+  QVERIFY(!refused.ok());
+  QCOMPARE(refused.error().code, ErrorCode::Exhausted);
+  QVERIFY2(refused.error().message.find("at /got") != std::string::npos, refused.error().message.c_str());
+  // An interrupted fetch goes on with the bytes that are here.
+  QVERIFY(storage::write_file_atomic(files, "/got/optimizer.safetensors.part", Bytes(10 * mib)).ok());
+  QVERIFY(runtime::check_fetch_room(files, "/got", 36 * mib).ok());
+  QVERIFY(!runtime::check_fetch_room(files, "/got", 36 * mib + 1).ok());
 }
 
 NS_TEST(TestCheckpointOffers)
