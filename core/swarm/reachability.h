@@ -62,7 +62,8 @@ class Reachability {
   // The node at the other end of this connection sees this one at this address. One of an IP version in which
   // this node does not listen counts only while nobody sees another one: it may still lead to a relay.
   void seen(const net::PeerChannel& by, const platform::Endpoint& at);
-  // The connection has ended. What its address group sees counts on while another first connection is of it.
+  // The connection has ended. The observation of its address group still counts while another first connection
+  // belongs to that group.
   void gone(const net::PeerChannel& observer);
   // The router's report, from the thread that asks it.
   void router_says(nat::RouterNews news) { keeper_.router_says(std::move(news)); }
