@@ -5,8 +5,6 @@
 
 #include <atomic>
 #include <future>
-#include <map>
-#include <mutex>
 
 #include <proto/control.grpc.pb.h>
 #include "core/base/utf8.h"
@@ -14,6 +12,7 @@
 #include "core/control/detail/convert.h"
 #include "core/control/detail/dispatch.h"
 #include "core/control/detail/event_hub.h"
+#include "core/control/detail/places.h"
 
 namespace neuroshard::control::detail {
 namespace {
@@ -22,54 +21,6 @@ using grpc::ServerContext;
 using grpc::Status;
 
 constexpr Duration poll = std::chrono::milliseconds(200);  // between two checks whether the call may go on
-
-// How many calls of a kind may last at the same time. Invited programs have places of their own, so they take
-// none of this user's programs. One invitation has half of them at most. Threads: any.
-class Places {
- public:
-  Places(std::size_t own, std::size_t invited) : own_(own), invited_(invited) {}
-  // invitation: its id; empty: a program of this user.
-  bool take(const std::string& invitation) {
-    const std::lock_guard lock(mutex_);
-    const auto at = taken_.find(invitation);
-    const std::size_t has = at == taken_.end() ? 0 : at->second;
-    const bool is_own = invitation.empty();
-    if (is_own ? has >= own_ : has >= (invited_ + 1) / 2 || taken_by_invited_ >= invited_) return false;
-    ++taken_[invitation];
-    if (!is_own) ++taken_by_invited_;
-    return true;
-  }
-  void give_back(const std::string& invitation) {
-    const std::lock_guard lock(mutex_);
-    const auto at = taken_.find(invitation);
-    if (--at->second == 0) taken_.erase(at);
-    if (!invitation.empty()) --taken_by_invited_;
-  }
-
- private:
-  const std::size_t own_, invited_;
-  std::mutex mutex_;
-  std::map<std::string, std::size_t> taken_;  // by invitation
-  std::size_t taken_by_invited_ = 0;
-};
-
-// One of these places, while it lives.
-class Place {
- public:
-  Place(Places& places, std::string invitation)
-      : places_(places), invitation_(std::move(invitation)), ok_(places_.take(invitation_)) {}
-  ~Place() {
-    if (ok_) places_.give_back(invitation_);
-  }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-  bool ok() const { return ok_; }
-
- private:
-  Places& places_;
-  const std::string invitation_;
-  const bool ok_;
-};
 
 Status too_busy() {
   return to_status(
