@@ -49,6 +49,10 @@ std::string format_control_file(const ControlFile& file) {
     object["client_certificate"] = file.client_certificate;
     object["client_key"] = file.client_key;
   }
+  if (!file.remote_address.empty()) {
+    object["remote_address"] = file.remote_address;
+    object["remote_certificate"] = file.remote_certificate;
+  }
   return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
@@ -77,6 +81,8 @@ Expected<ControlFile> parse_control_file(const std::string& text) {
   file.data_directory = field("data_directory");
   file.client_certificate = field("client_certificate");
   file.client_key = field("client_key");
+  file.remote_address = field("remote_address");
+  file.remote_certificate = field("remote_certificate");
   if (file.address.empty() || file.certificate.empty() || file.cookie.empty())
     return corrupt("address, certificate or cookie is missing");
   if (file.client_certificate.empty() != file.client_key.empty())

@@ -24,6 +24,9 @@ struct ControlFile {
   // PEM, of an invitation: what the client shows. Empty: the core is on this machine and asks for none.
   std::string client_certificate, client_key;
   std::string data_directory;
+  // Of a core that also listens for invited programs (remote_access.h): where, and with which certificate, PEM.
+  // Empty: it does not.
+  std::string remote_address, remote_certificate;
 };
 
 // The path of the file for a data directory, which need not exist.

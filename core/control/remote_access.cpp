@@ -8,6 +8,7 @@
 
 #include "core/control/detail/tls_identity.h"
 #include "core/crypto/hash.h"
+#include "core/platform/file/directory_lock.h"
 #include "core/platform/file/private_directory.h"
 
 namespace neuroshard::control {
@@ -16,6 +17,7 @@ namespace {
 constexpr std::size_t id_bytes = 4;
 constexpr std::size_t cookie_bytes = 32;
 constexpr std::size_t max_field = 8192;
+constexpr Duration lock_patience = std::chrono::seconds(10);
 constexpr std::int64_t max_unix_ms = 253'402'300'799'000;  // the year 9999
 
 Error corrupt(const std::string& what) {
@@ -139,6 +141,27 @@ Expected<void> save_remote_access(storage::FileEnv& files, const std::string& da
                                   const RemoteAccess& access) {
   return storage::write_file_atomic(files, remote_access_path(data_directory),
                                     as_bytes(format_remote_access(access)));
+}
+
+Expected<void> change_remote_access(storage::FileEnv& files, const std::string& data_directory,
+                                    const Clock& clock, const AccessChange& change) {
+  const auto lock =
+      platform::DirectoryLock::acquire(data_directory, clock, lock_patience, "remote-control.lock");
+  if (!lock.ok() && lock.error().code == ErrorCode::Busy)
+    return make_error(ErrorCode::Busy,
+                      "another command is changing the invitations of this node; try again in a moment");
+  if (!lock.ok()) return lock.error();
+  NS_ASSIGN_OR_RETURN(auto access, load_remote_access(data_directory));
+  const bool had = access.has_value();
+  NS_RETURN_IF_ERROR(change(access));
+  if (access && !access->invitations.empty()) return save_remote_access(files, data_directory, *access);
+  if (!had) return {};
+  return files.remove_file(remote_access_path(data_directory));
+}
+
+bool listens_for(const ControlFile& core, const RemoteAccess& access) {
+  return core.remote_address == platform::to_text(access.listen) &&
+         core.remote_certificate == access.certificate;
 }
 
 Expected<RemoteAccess> make_remote_access(const platform::Endpoint& listen) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -74,6 +75,17 @@ Expected<RemoteAccess> parse_remote_access(const std::string& text);
 Expected<std::optional<RemoteAccess>> load_remote_access(const std::string& data_directory);
 Expected<void> save_remote_access(storage::FileEnv& files, const std::string& data_directory,
                                   const RemoteAccess& access);
+
+// Reads the record, has `change` change it, and saves it; without invitations the file goes, and with it the
+// keys. Several programs may do this at the same time: each waits until the one before has saved, up to 10 s by
+// `clock`. An error of `change` is returned, and the file stays.  Errors: as of load and save; Busy.
+using AccessChange = std::function<Expected<void>(std::optional<RemoteAccess>& access)>;
+Expected<void> change_remote_access(storage::FileEnv& files, const std::string& data_directory,
+                                    const Clock& clock, const AccessChange& change);
+
+// Whether a running core, by its control.json, listens where the record says and with its key. It then accepts
+// further invitations at once; else from its next start.
+bool listens_for(const ControlFile& core, const RemoteAccess& access);
 
 // New keys and no invitations.
 Expected<RemoteAccess> make_remote_access(const platform::Endpoint& listen);

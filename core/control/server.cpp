@@ -121,7 +121,7 @@ class ControlServer final : public Server {
     local_.serve();
     if (access) remote_.serve();
     remote_open_ = access.has_value();
-    return write_file(identity, node);
+    return write_file(identity, access, node);
   }
 
  private:
@@ -177,7 +177,8 @@ class ControlServer final : public Server {
     server_ = builder.BuildAndStart();
   }
 
-  Expected<void> write_file(const detail::TlsIdentity& identity, const node::Node& node) {
+  Expected<void> write_file(const detail::TlsIdentity& identity, const std::optional<RemoteAccess>& access,
+                            const node::Node& node) {
     ControlFile file;
     file.process = platform::own_process();
     file.started = node.snapshot()->program.started;
@@ -185,6 +186,10 @@ class ControlServer final : public Server {
     file.certificate = identity.certificate;
     file.cookie = cookies_.local();
     file.data_directory = options_.data_directory;
+    if (access) {
+      file.remote_address = platform::to_text(access->listen);
+      file.remote_certificate = access->certificate;
+    }
     const std::string path = control_file_path(options_.runtime_directory, options_.data_directory);
     NS_RETURN_IF_ERROR(
         storage::write_file_atomic(services_.files, path, as_bytes(format_control_file(file))));

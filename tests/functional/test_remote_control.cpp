@@ -61,12 +61,16 @@ void TestRemoteControl::invited_program_steers_until_it_is_taken_back() {
                                          "--scope", "steer", "--out", lab_.path("invitation.json")});
   QVERIFY2(invited.ok(), invited.text().constData());
   const QString id = json_lines(invited.out).value(0)["id"].toString();
+  QVERIFY(invited.out.contains("\"restart\":true"));
   QVERIFY(command({"control", "list"}).out.contains("laptop"));
 
   const auto node = run();
   const ProcessResult seen = elsewhere({"status"});
   QVERIFY2(seen.ok(), seen.text().constData());
   QCOMPARE(json_lines(seen.out).value(0)["pid"].toInteger(), node->pid());
+  // The node listens, so it takes further invitations as it runs.
+  const ProcessResult another = command({"control", "invite", "--out", lab_.path("another.json")});
+  QVERIFY2(another.out.contains("\"restart\":false"), another.text().constData());
   QVERIFY(elsewhere({"contribute", "off"}).ok());
   const ProcessResult set = elsewhere({"set", "eval_tokens", "8192"});
   QVERIFY2(set.ok(), set.text().constData());

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "app/node/commands/open_directory.h"
 #include "core/control/remote_access.h"
-#include "core/platform/file/private_directory.h"
+#include "core/platform/file/paths.h"
 
 namespace neuroshard::app {
 namespace {
@@ -61,47 +61,78 @@ Expected<std::string> address_for(const InviteFlags& flags, const platform::Endp
                                 listen.port));
 }
 
+// An invitation that was made, as the command shows it.
+struct NewInvitation {
+  control::Invitation invitation;
+  control::RemoteAccess access;
+  std::string address, out;
+  bool running = false;    // a node of this user runs on the directory
+  bool listening = false;  // and accepts the invitation as it is
+};
+
+// Adds an invitation to the record, and writes its file.
+Expected<NewInvitation> add_invitation(const InviteFlags& flags, const std::string& directory,
+                                       CommandContext& context) {
+  NewInvitation made;
+  made.out = flags.out.empty() ? "neuroshard-invitation.json" : flags.out;
+  NS_ASSIGN_OR_RETURN(const control::Scope scope, control::parse_scope(flags.scope));
+  if (context.files.exists(made.out))
+    return make_error(ErrorCode::AlreadyExists,
+                      fmt::format("{} already exists; choose another --out", made.out));
+  const auto add = [&](std::optional<control::RemoteAccess>& access) -> Expected<void> {
+    NS_ASSIGN_OR_RETURN(access, access_for(flags, std::move(access)));
+    NS_ASSIGN_OR_RETURN(made.address, address_for(flags, access->listen));
+    NS_ASSIGN_OR_RETURN(
+        const control::ControlFile file,
+        control::invite(*access, {flags.name, made.address, scope, std::chrono::days(flags.days)}, directory,
+                        context.entropy, context.clock.wall_now()));
+    made.access = *access;
+    return storage::write_file_atomic(context.files, made.out, as_bytes(control::format_control_file(file)));
+  };
+  NS_RETURN_IF_ERROR(control::change_remote_access(context.files, directory, context.clock, add));
+  made.invitation = made.access.invitations.back();
+  const auto core =
+      control::find_core(platform::runtime_directory(platform::process_environment()), directory);
+  made.running = core.ok();
+  made.listening = core.ok() && control::listens_for(*core, made.access);
+  return made;
+}
+
+// When the node accepts the invitation.
+std::string from_when(const NewInvitation& made) {
+  const std::string listen = platform::to_text(made.access.listen);
+  if (made.listening) return fmt::format("The running node listens at {} and accepts it at once.", listen);
+  if (!made.running)
+    return fmt::format("No running node was found. The node listens at {} from its next start.", listen);
+  return fmt::format(
+      "The running node does not listen at {} with the key of this invitation. Start it again: "
+      "neuroshardd stop, then neuroshardd run",
+      listen);
+}
+
 Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string directory, existing_directory(context));
-  NS_ASSIGN_OR_RETURN(auto before, control::load_remote_access(directory));
-  const WallTime now = context.clock.wall_now();
-  const bool first = !before || std::all_of(before->invitations.begin(), before->invitations.end(),
-                                            [now](const auto& entry) { return entry.expired(now); });
-  const bool moved = before && !flags.listen.empty() && platform::to_text(before->listen) != flags.listen;
-  NS_ASSIGN_OR_RETURN(const control::Scope scope, control::parse_scope(flags.scope));
-  NS_ASSIGN_OR_RETURN(control::RemoteAccess access, access_for(flags, std::move(before)));
-  NS_ASSIGN_OR_RETURN(const std::string address, address_for(flags, access.listen));
-  const std::string out = flags.out.empty() ? "neuroshard-invitation.json" : flags.out;
-  if (context.files.exists(out))
-    return make_error(ErrorCode::AlreadyExists, fmt::format("{} already exists; choose another --out", out));
-  NS_ASSIGN_OR_RETURN(const control::ControlFile file,
-                      control::invite(access, {flags.name, address, scope, std::chrono::days(flags.days)},
-                                      directory, context.entropy, now));
-  NS_RETURN_IF_ERROR(
-      storage::write_file_atomic(context.files, out, as_bytes(control::format_control_file(file))));
-  NS_RETURN_IF_ERROR(control::save_remote_access(context.files, directory, access));
-  const std::string& id = access.invitations.back().id;
-  context.output.json_line({{"id", id},
-                            {"file", out},
-                            {"scope", std::string(control::to_string(scope))},
-                            {"expires", to_unix_ms(access.invitations.back().expires)},
-                            {"listen", platform::to_text(access.listen)},
-                            {"address", address},
-                            {"restart", first || moved}});
+  NS_ASSIGN_OR_RETURN(const NewInvitation made, add_invitation(flags, directory, context));
+  const control::Invitation& entry = made.invitation;
+  context.output.json_line({{"id", entry.id},
+                            {"file", made.out},
+                            {"scope", std::string(control::to_string(entry.scope))},
+                            {"expires", to_unix_ms(entry.expires)},
+                            {"listen", platform::to_text(made.access.listen)},
+                            {"address", made.address},
+                            {"restart", !made.listening}});
   context.output.line(fmt::format(
       "Wrote invitation {} to {}. For {} days, anyone with this file can {}: copy it to the other "
       "machine over a safe channel, then delete it here.",
-      id, out, flags.days,
-      scope == control::Scope::Look ? "see this node, its settings and its logs"
-                                    : "control this node, read its logs and name files of this "
-                                      "computer"));
+      entry.id, made.out, flags.days,
+      entry.scope == control::Scope::Look ? "see this node, its settings and its logs"
+                                          : "control this node, read its logs and name files of this "
+                                            "computer"));
   context.output.line(fmt::format(
       "On the other machine: neuroshardd status --control-file {}, or \"Connect to another computer\" in "
       "the app. To revoke it: neuroshardd control revoke {}",
-      out, id));
-  if (first || moved)
-    context.output.line(
-        fmt::format("The node listens at {} after its next start.", platform::to_text(access.listen)));
+      made.out, entry.id));
+  context.output.line(from_when(made));
   return {};
 }
 
@@ -134,27 +165,22 @@ Expected<void> list(CommandContext& context) {
 
 Expected<void> revoke(const std::string& id, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string directory, existing_directory(context));
-  NS_ASSIGN_OR_RETURN(auto access, control::load_remote_access(directory));
-  const std::size_t before = access ? access->invitations.size() : 0;
-  if (access) {
-    auto& all = access->invitations;
-    all.erase(std::remove_if(all.begin(), all.end(),
-                             [&](const control::Invitation& entry) { return id == "all" || entry.id == id; }),
-              all.end());
-  }
-  const std::size_t after = access ? access->invitations.size() : 0;
-  if (after == before) {
+  std::size_t revoked = 0, left = 0;
+  // With the last invitation, the key goes too, so that no revoked invitation ever works again.
+  const auto take_back = [&](std::optional<control::RemoteAccess>& access) -> Expected<void> {
+    if (access) {
+      revoked = std::erase_if(access->invitations, [&](const control::Invitation& entry) {
+        return id == "all" || entry.id == id;
+      });
+      left = access->invitations.size();
+    }
+    if (revoked > 0) return {};
     return make_error(ErrorCode::NotFound,
                       fmt::format("invitation '{}' not found; see: neuroshardd control list", id));
-  }
-  // With the last invitation, the key goes too, so that no revoked invitation ever works again.
-  if (after == 0) {
-    NS_RETURN_IF_ERROR(context.files.remove_file(control::remote_access_path(directory)));
-  } else {
-    NS_RETURN_IF_ERROR(control::save_remote_access(context.files, directory, *access));
-  }
-  context.output.json_line({{"revoked", before - after}, {"left", after}});
-  context.output.line(fmt::format("Revoked {}, {} left.", before - after, after));
+  };
+  NS_RETURN_IF_ERROR(control::change_remote_access(context.files, directory, context.clock, take_back));
+  context.output.json_line({{"revoked", revoked}, {"left", left}});
+  context.output.line(fmt::format("Revoked {}, {} left.", revoked, left));
   return {};
 }
 

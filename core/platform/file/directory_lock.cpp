@@ -20,10 +20,6 @@ namespace {
 constexpr std::size_t max_lock_text = 128;
 constexpr int look_again_ms = 50;
 
-std::string lock_path(const std::string& directory) {
-  return directory + "/lock";
-}
-
 LockHolder read_holder(int descriptor) {
   std::array<char, max_lock_text + 1> text{};
   LockHolder holder;
@@ -85,8 +81,8 @@ bool take(int descriptor, const std::string& path, const Clock& clock, Duration 
 }  // namespace
 
 Expected<DirectoryLock> DirectoryLock::acquire(const std::string& directory, const Clock& clock,
-                                               Duration patience) {
-  const std::string path = lock_path(directory);
+                                               Duration patience, const std::string& name) {
+  const std::string path = directory + "/" + name;
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (descriptor < 0) return open_failed(path, errno);
   DirectoryLock held(descriptor);
@@ -121,7 +117,7 @@ DirectoryLock::~DirectoryLock() {
 }
 
 LockHolder read_lock_holder(const std::string& directory) {
-  const int descriptor = open(lock_path(directory).c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = open((directory + "/lock").c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return {};
   const LockHolder holder = read_holder(descriptor);
   close(descriptor);

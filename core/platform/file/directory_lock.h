@@ -18,8 +18,10 @@ class DirectoryLock {
   // Waits at most for `patience`, by a clock that runs, while another process has it. `directory` must exist.
   // Busy: another process has it (the message names its pid and start time). NotFound, Denied, Io: the file
   // can't be opened. Unsupported: this file system has no locks.
+  // name: of the file. Another one than "lock" is a lock of its own, for one file of a directory that somebody
+  // owns.
   static Expected<DirectoryLock> acquire(const std::string& directory, const Clock& clock,
-                                         Duration patience = {});
+                                         Duration patience = {}, const std::string& name = "lock");
 
   DirectoryLock(DirectoryLock&& other) noexcept;
   DirectoryLock& operator=(DirectoryLock&& other) noexcept;

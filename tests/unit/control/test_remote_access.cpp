@@ -4,6 +4,7 @@
 #include <QSet>
 #include <QTcpSocket>
 #include <QtTest>
+#include <future>
 
 #include "core/control/remote_access.h"
 #include "tests/support/test_main.h"
@@ -31,6 +32,9 @@ class TestRemoteAccess : public QObject {
   void cleanup() { fixture_.reset(); }
   void off_by_default();
   void record_is_read_back_as_written();
+  void changes_at_the_same_time_all_survive();
+  void the_record_goes_with_the_last_invitation();
+  void the_core_tells_where_invited_programs_come_in();
   void damaged_records_are_refused_data();
   void damaged_records_are_refused();
   void record_open_to_others_is_not_believed();
@@ -134,6 +138,77 @@ void TestRemoteAccess::record_is_read_back_as_written() {
   QVERIFY(control::format_remote_access(*access).find(file->cookie) == std::string::npos);
   QCOMPARE(file->address, std::string("host.lan:9"));
   QCOMPARE(file->certificate, access->certificate);
+}
+
+// The second change begins while the first one is under way, so it must wait and then see the first.
+void TestRemoteAccess::changes_at_the_same_time_all_survive() {
+  const auto add = [this](const std::string& name, const std::function<void()>& meanwhile) {
+    const auto change = [&](std::optional<control::RemoteAccess>& access) -> Expected<void> {
+      if (!access) {
+        NS_ASSIGN_OR_RETURN(access, control::make_remote_access(any_port_is_fine));
+      }
+      NS_RETURN_IF_ERROR(control::invite(*access, {.name = name, .address = "h:1"}, "/d", fixture_->entropy,
+                                         fixture_->clock.wall_now()));
+      meanwhile();
+      return {};
+    };
+    return control::change_remote_access(*fixture_->files, fixture_->data(), fixture_->clock, change);
+  };
+  bool waits = false;
+  std::future<Expected<void>> second;
+  const Expected<void> first = add("first", [&] {
+    second = std::async(std::launch::async, [&] { return add("second", [] {}); });
+    waits = second.wait_for(std::chrono::milliseconds(100)) == std::future_status::timeout;
+  });
+  QVERIFY(first.ok());
+  QVERIFY(second.get().ok());
+  QVERIFY(waits);
+  const auto read = control::load_remote_access(fixture_->data());
+  QVERIFY(read.ok() && read->has_value());
+  QCOMPARE((*read)->invitations.size(), std::size_t{2});
+  QCOMPARE((*read)->invitations[0].name, std::string("first"));
+  QCOMPARE((*read)->invitations[1].name, std::string("second"));
+}
+
+void TestRemoteAccess::the_record_goes_with_the_last_invitation() {
+  const auto change = [this](const control::AccessChange& how) {
+    return control::change_remote_access(*fixture_->files, fixture_->data(), fixture_->clock, how);
+  };
+  const std::string path = control::remote_access_path(fixture_->data());
+  QVERIFY(change([](auto& access) -> Expected<void> {
+            NS_ASSIGN_OR_RETURN(access, control::make_remote_access(any_port_is_fine));
+            return {};
+          }).ok());
+  QVERIFY(!fixture_->files->exists(path));
+  invite_and_start();
+  const auto refused = change([](auto& access) -> Expected<void> {
+    access->invitations.clear();
+    return make_error(ErrorCode::NotFound, "no such invitation");
+  });
+  QCOMPARE(refused.error().code, ErrorCode::NotFound);
+  QVERIFY(fixture_->files->exists(path));
+  QVERIFY(change([](auto& access) -> Expected<void> {
+            access->invitations.clear();
+            return {};
+          }).ok());
+  QVERIFY(!fixture_->files->exists(path));
+}
+
+void TestRemoteAccess::the_core_tells_where_invited_programs_come_in() {
+  invite_and_start();
+  QVERIFY(control::listens_for(fixture_->file(), access_));
+  control::RemoteAccess moved = access_;
+  moved.listen.port = 1;
+  QVERIFY(!control::listens_for(fixture_->file(), moved));
+  const auto other_key = control::make_remote_access(access_.listen);
+  QVERIFY(other_key.ok());
+  QVERIFY(!control::listens_for(fixture_->file(), *other_key));
+  // An invitation to a core that began without one.
+  fixture_->server.reset();
+  QVERIFY(QFile::remove(QString::fromStdString(control::remote_access_path(fixture_->data()))));
+  QVERIFY(fixture_->start().ok());
+  save(access_);
+  QVERIFY(!control::listens_for(fixture_->file(), access_));
 }
 
 void TestRemoteAccess::damaged_records_are_refused_data() {
