@@ -75,10 +75,10 @@ void MappingKeeper::failed(const Io& io, const Error& error, std::vector<Mapping
   if (outside_ && failures_ <= most_kept_failures && now < lease_end_) {
     next_ = std::min(next_, lease_end_);
   } else if (outside_) {
-    events.push_back({Kind::Lost, *outside_, error.message});
+    events.push_back({Kind::Lost, *outside_, error.message, error});
     outside_.reset();
   } else {
-    events.push_back({Kind::Failed, {}, error.message});
+    events.push_back({Kind::Failed, {}, error.message, error});
   }
 }
 

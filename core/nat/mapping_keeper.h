@@ -15,6 +15,8 @@ struct MappingEvent {
   enum class Kind { Mapped, AddressChanged, Lost, Failed } kind = Kind::Mapped;
   platform::Endpoint outside;  // Mapped, AddressChanged: the new one; Lost: the former one
   std::string words;           // for logs and users
+  // Of Failed, and of Lost unless the router forgot. Its code is one of PortMapper::map().
+  std::optional<Error> failure{};
 };
 
 struct KeeperTimes {

@@ -76,9 +76,11 @@ void say_tries(const ReachabilityFindings& findings, ReachabilityVerdict& verdic
     if (!mapper.outside) continue;
     std::string words = fmt::format("{}: the router opened {}", mapper.name, to_text(*mapper.outside));
     if (behind_another(mapper, seen)) {
-      words += seen_elsewhere(mapper, seen)
-                   ? fmt::format(", but other nodes see {}: there is another router in front, or a VPN",
-                                 to_text(*seen))
+      words += platform::globally_routable(mapper.outside->ip)
+                   ? fmt::format(
+                         ", but other nodes see {}: a VPN has another way to the internet, or "
+                         "there is another router in front",
+                         to_text(*seen))
                    : ", which is not a public address: there is another router in front";
     } else if (mapper.dialled == Dialled::Reached) {
       words += ", and it was reached from outside";
@@ -103,6 +105,22 @@ std::string forward(const ReachabilityFindings& findings) {
                      here);
 }
 
+// For a router that opened no port, by what it answered.
+std::string open_by_hand(const ReachabilityFindings& findings) {
+  const auto failed = [&](ErrorCode code) {
+    return std::any_of(findings.mappers.begin(), findings.mappers.end(),
+                       [&](const MapperFinding& m) { return m.failure && m.failure->code == code; });
+  };
+  const std::string by_hand = forward(findings);
+  if (failed(ErrorCode::Denied))
+    return fmt::format(
+        "To be reachable directly, allow this computer to open ports by UPnP or NAT-PMP in your "
+        "router, or {}.",
+        by_hand);
+  if (failed(ErrorCode::Exhausted)) return fmt::format("To be reachable directly, {}.", by_hand);
+  return fmt::format("To be reachable directly, switch on UPnP or NAT-PMP in your router, or {}.", by_hand);
+}
+
 void advise(const ReachabilityFindings& findings, ReachabilityVerdict& verdict) {
   const bool own_address = findings.local && platform::globally_routable(*findings.local);
   if (!findings.local) {
@@ -122,6 +140,12 @@ void advise(const ReachabilityFindings& findings, ReachabilityVerdict& verdict) 
         "To be reachable directly, ask your internet provider for a public IPv4 address, or, if "
         "both routers are yours, forward TCP port {0} in the outer one to the inner one and {1}.",
         findings.port, forward(findings));
+  } else if (verdict.other_way) {
+    verdict.advice = fmt::format(
+        "If this computer uses a VPN, have the VPN forward TCP port {0}, or let this program's "
+        "connections go around it. If there is another router in front, forward TCP port {0} in it "
+        "to the inner one.",
+        findings.port);
   } else {
     const bool mapped_in_vain =
         std::any_of(findings.mappers.begin(), findings.mappers.end(),
@@ -133,8 +157,7 @@ void advise(const ReachabilityFindings& findings, ReachabilityVerdict& verdict) 
                   "{} in "
                   "this computer's firewall.",
                   findings.port)
-            : fmt::format("To be reachable directly, switch on UPnP or NAT-PMP in your router, or {}.",
-                          forward(findings));
+            : open_by_hand(findings);
   }
   if (findings.stun_asked && findings.udp_asked && findings.udp.mapping == Mapping::NoAnswer &&
       findings.local)
@@ -161,7 +184,9 @@ ReachabilityVerdict judge(const ReachabilityFindings& findings) {
   say_tries(findings, verdict);
   for (const MapperFinding& mapper : findings.mappers) {
     const bool no_address = mapper.failure && mapper.failure->code == ErrorCode::Unavailable;
-    verdict.second_router = verdict.second_router || no_address || behind_another(mapper, seen);
+    const bool not_public = mapper.outside && !platform::globally_routable(mapper.outside->ip);
+    verdict.second_router = verdict.second_router || no_address || not_public;
+    verdict.other_way = verdict.other_way || (!not_public && behind_another(mapper, seen));
     verdict.unverified = verdict.unverified || (mapper.outside && !behind_another(mapper, seen) &&
                                                 mapper.dialled == Dialled::NotTried);
   }

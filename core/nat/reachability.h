@@ -23,7 +23,7 @@ enum class Dialled { NotTried, Reached, NotReached };
 
 struct MapperFinding {
   std::string name;                           // "UPnP"
-  std::optional<Error> failure;               // why there is no mapping
+  std::optional<Error> failure;               // why there is no mapping, with a code of PortMapper::map()
   std::optional<platform::Endpoint> outside;  // the port that the router opened, by its report
   Dialled dialled = Dialled::NotTried;
 };
@@ -46,7 +46,9 @@ struct ReachabilityVerdict {
   std::string through;                          // Mapped: "UPnP" or "NAT-PMP"
   std::optional<platform::Endpoint> advertise;  // Public, Mapped
   bool unverified = false;                      // a port seems to be open, but no other node could dial it
-  bool second_router = false;
+  bool second_router = false;                   // the router has no public address
+  // The router has a public address, but others see another one: a VPN, or a router in front.
+  bool other_way = false;
   std::string summary;             // one sentence
   std::vector<std::string> found;  // one sentence for each try
   std::string advice;              // what the user can do; empty when there is nothing to do

@@ -111,8 +111,7 @@ bool RouterPort::ask(RouterNews& news) {
     MapperFinding finding;
     finding.name = mapper->name();
     for (const MappingEvent& event : keeper_->step(io_)) {
-      if (event.kind == MappingEvent::Kind::Failed)
-        finding.failure = make_error(ErrorCode::Unavailable, event.words);
+      if (event.kind == MappingEvent::Kind::Failed) finding.failure = event.failure;
       if (event.kind == MappingEvent::Kind::Mapped) news.words = event.words;
     }
     if (io_.cancel.cancelled()) return false;
@@ -145,9 +144,8 @@ void RouterPort::hold(RouterNews& news, IpAddress at) {
     if (events.empty()) continue;
     MapperFinding& finding = news.mappers[kept_];
     finding.outside = keeper_->outside();
-    finding.failure.reset();
     const MappingEvent& last = events.back();
-    if (!finding.outside) finding.failure = make_error(ErrorCode::Unavailable, last.words);
+    finding.failure = last.failure;
     news.words = last.words;
     told_(news);
     if (finding.outside) continue;

@@ -39,6 +39,7 @@ nlohmann::ordered_json to_json(const nat::ReachabilityReport& report) {
                               {"verified", verdict.advertise.has_value()},
                               {"port_seems_open", verdict.unverified},
                               {"second_router", verdict.second_router},
+                              {"other_way", verdict.other_way},
                               {"port", report.findings.port},
                               {"summary", verdict.summary},
                               {"found", verdict.found},

@@ -68,6 +68,9 @@ class TestReachability : public QObject {
   void an_ordinary_router_can_be_punched();
   void a_symmetric_one_needs_a_relay();
   void a_second_router_is_found_and_named();
+  void a_vpn_is_not_taken_for_a_second_router();
+  void a_router_that_opens_no_port_is_not_a_second_one_data();
+  void a_router_that_opens_no_port_is_not_a_second_one();
   void addresses_of_two_families_are_not_compared();
   void nobody_to_ask_is_no_proof();
   void a_mapping_that_is_not_reached_is_taken_back();
@@ -116,14 +119,49 @@ void TestReachability::a_symmetric_one_needs_a_relay() {
 }
 
 void TestReachability::a_second_router_is_found_and_named() {
-  for (const char* outside : {"100.64.5.2:9000", "11.22.33.99:9000"}) {
+  const MapperFinding none = {
+      "NAT-PMP", make_error(ErrorCode::Unavailable, "no public address"), {}, Dialled::NotTried};
+  for (const MapperFinding& mapper : {opened("UPnP", "100.64.5.2:9000", Dialled::NotTried), none}) {
     ReachabilityFindings findings = behind(Mapping::EndpointIndependent, Mapping::EndpointDependent);
-    findings.mappers = {opened("UPnP", outside, Dialled::NotTried)};
+    findings.mappers = {mapper};
     const auto verdict = judge(findings);
     QVERIFY(verdict.second_router && verdict.reach == Reach::RelayedOnly && !verdict.unverified);
+    QVERIFY(!verdict.other_way);
     QVERIFY2(has(verdict.advice, "public IPv4 address"), verdict.advice.c_str());
-    QVERIFY2(has(verdict.found.back(), "another router in front"), verdict.found.back().c_str());
+    if (mapper.outside)
+      QVERIFY2(has(verdict.found.back(), "another router in front"), verdict.found.back().c_str());
   }
+}
+
+// The router has a public address, so the internet provider is not the cause.
+void TestReachability::a_vpn_is_not_taken_for_a_second_router() {
+  ReachabilityFindings findings = behind(Mapping::EndpointIndependent, Mapping::EndpointDependent);
+  findings.mappers = {opened("UPnP", "11.22.33.99:9000", Dialled::NotTried)};
+  const auto verdict = judge(findings);
+  QVERIFY(verdict.other_way && !verdict.second_router && !verdict.unverified);
+  QVERIFY2(has(verdict.found.back(), "a VPN"), verdict.found.back().c_str());
+  QVERIFY2(has(verdict.advice, "have the VPN forward TCP port 9000"), verdict.advice.c_str());
+  QVERIFY2(!has(verdict.advice, "public IPv4 address"), verdict.advice.c_str());
+}
+
+void TestReachability::a_router_that_opens_no_port_is_not_a_second_one_data() {
+  QTest::addColumn<int>("code");
+  QTest::addColumn<QString>("advice");
+  QTest::newRow("refuses") << static_cast<int>(ErrorCode::Denied) << "allow this computer to open ports";
+  QTest::newRow("full") << static_cast<int>(ErrorCode::Exhausted) << "directly, in the settings of";
+  QTest::newRow("silent") << static_cast<int>(ErrorCode::Timeout) << "switch on UPnP";
+  QTest::newRow("none") << static_cast<int>(ErrorCode::NotFound) << "switch on UPnP";
+}
+
+void TestReachability::a_router_that_opens_no_port_is_not_a_second_one() {
+  QFETCH(int, code);
+  QFETCH(QString, advice);
+  ReachabilityFindings findings = behind(Mapping::EndpointIndependent, Mapping::EndpointDependent);
+  findings.mappers = {{"UPnP", make_error(static_cast<ErrorCode>(code), "no port"), {}, Dialled::NotTried}};
+  const auto verdict = judge(findings);
+  QVERIFY(!verdict.second_router && !verdict.other_way);
+  QVERIFY2(has(verdict.advice, advice.toUtf8().constData()), verdict.advice.c_str());
+  QVERIFY2(has(verdict.advice, "forward TCP port 9000 to 192.168.1.20"), verdict.advice.c_str());
 }
 
 void TestReachability::addresses_of_two_families_are_not_compared() {

@@ -182,14 +182,18 @@ void TestRouterPort::a_router_that_forgets_is_asked_again() {
 
 void TestRouterPort::a_router_without_any_way_is_said_and_asked_again() {
   init();
-  router_.speaks = false;
+  router_.opens = false;
   auto held = start();
   held->open(outside);
   const auto news = board_.wait_for([](const RouterNews& n) { return !n.words.empty(); });
   QVERIFY(news.has_value());
   QCOMPARE(news->words, std::string("no router opened the port"));
   QVERIFY(!mapped(*news));
-  router_.speaks = true;
+  // The advice depends on the reasons.
+  QVERIFY(news->mappers.size() == 2 && news->mappers[0].failure && news->mappers[1].failure);
+  QCOMPARE(news->mappers[0].failure->code, ErrorCode::NotFound);
+  QCOMPARE(news->mappers[1].failure->code, ErrorCode::Denied);
+  router_.opens = true;
   held->open(outside);  // somebody wants a new test
   QVERIFY(board_.wait_for(mapped).has_value());
 }
@@ -231,7 +235,9 @@ void TestRouterPort::a_lost_mapping_is_requested_at_once_when_asked() {
   board_.clear();
   router_.opens = false;
   router_.holds = false;
-  QVERIFY(board_.wait_for([](const RouterNews& news) { return !mapped(news); }).has_value());
+  const auto lost = board_.wait_for([](const RouterNews& news) { return !mapped(news); });
+  QVERIFY(lost.has_value());
+  QVERIFY(lost->mappers.back().failure && lost->mappers.back().failure->code == ErrorCode::Denied);
   board_.clear();
   router_.opens = true;
   held->open(outside);
