@@ -28,6 +28,7 @@ class RelayRole {
   Expected<RelayTicket> reserve(const Hash256& callee, const platform::IpAddress& from);
   RelayCounters counters() const { return server_->counters(); }
   std::size_t joined() const { return server_->joined(); }
+  bool used_up() const { return server_->used_up(); }
 
  private:
   RelayRole(std::unique_ptr<RelayServer> server, platform::Wake wake);

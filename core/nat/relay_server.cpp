@@ -105,6 +105,11 @@ std::size_t RelayServer::joined() const {
                                                 [](const auto& entry) { return entry.second.control != 0; }));
 }
 
+bool RelayServer::used_up() const {
+  const std::lock_guard lock(mutex_);
+  return clock_.monotonic_now() < used_up_until_;
+}
+
 void RelayServer::set_pace(RelayPace pace) {
   const std::lock_guard lock(mutex_);
   pace_ = std::move(pace);

@@ -80,6 +80,8 @@ class RelayServer {
   std::size_t connections() const;
   std::size_t reservations() const;
   std::size_t joined() const;
+  // It takes nobody now: the user's data was used up when bytes last passed.
+  bool used_up() const;
 
  private:
   enum class Stage { Head, Control, Calling, Spliced, Echoed };

@@ -154,10 +154,15 @@ void PeerHost::open_member(const PeerHostOptions& options, std::uint64_t seed) {
   member_ = std::make_unique<swarm::Member>(
       swarm::MemberServices{key_, *limited_, *executor_, services_.clock, services_.logger, names_.get(),
                             router_.get(), tunnels_.get(), relay_.get(), conduct_.get(), line_.get(), &ranks_,
-                            is_on_own_subnet},
+                            is_on_own_subnet, [this] { return has_relay_data(); }},
       std::move(member), seed);
   transport_->serve(&limited_->serving(member_.get()));
   member_->start();
+}
+
+// The relay takes nobody for a while after data was missing.
+bool PeerHost::has_relay_data() const {
+  return meter_->check_strangers().ok() && (!relay_ || !relay_->used_up());
 }
 
 // The ways to a member that others can't dial directly.

@@ -83,6 +83,7 @@ class PeerHost {
   Expected<void> open_ways(const PeerHostOptions& options);
   Expected<void> open_tunnels(const PeerHostOptions& options);
   bool listens_everywhere() const;
+  bool has_relay_data() const;
 
   const crypto::KeyPair key_;
   const net::NodeId id_;

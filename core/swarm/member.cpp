@@ -60,6 +60,7 @@ void Member::set_members(std::function<bool(const net::NodeId&)> is_member) {
 void Member::upkeep() {
   bootstrap_.remember_good();
   book_.drop_expired(services_.clock.wall_now());
+  reach_.update_relay_offer();
   if (advertiser_.renewal_due()) {
     advertiser_.renew();
     bootstrap_.introduce_to_trackers();
@@ -79,13 +80,13 @@ void Member::upkeep() {
 
 // Trackers and first peers get the new record at once, so that they can tell others where this node is.
 void Member::advertise_endpoints() {
+  answers_.set_relaying(reach_.relays_for_others());
   advertiser_.set_endpoints(reach_.endpoints());
   bootstrap_.introduce_to_all();
   advertiser_.introduce_itself();
 }
 
 void Member::on_dialable_changed() {
-  answers_.set_relaying(reach_.relays_for_others());
   bootstrap_.replace_table();  // as a member, or as a client
   advertise_endpoints();
   bootstrap_.join_table();

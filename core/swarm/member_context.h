@@ -64,6 +64,8 @@ struct MemberServices {  // all outlive the member
   const net::PeerRanks* ranks = nullptr;  // null: all callers are strangers
   // Whether an interface of this machine is in the address's subnet; null: none is.
   std::function<bool(const platform::IpAddress&)> on_own_subnet = nullptr;
+  // Whether the user's limits leave data to relay for others now; null: always.
+  std::function<bool()> has_relay_data = nullptr;
 };
 
 // All outlive the parts.

@@ -40,6 +40,7 @@ Reachability::Reachability(const MemberContext& context, net::MethodTable& metho
                       context_.services.tunnels->let_in(peer, std::move(done));
                     }) {
   update_own_path();
+  if (context_.services.has_relay_data) has_relay_data_ = context_.services.has_relay_data();
   context_.services.transport.set_hello(own_hello());
   listen_to_tunnels();
   if (context_.services.tunnels != nullptr && context_.options.port != 0) {
@@ -85,7 +86,20 @@ void Reachability::listen_to_tunnels() {
 
 // Every node that asks a tracker has dialled it. Another node relays once a node has dialled it.
 bool Reachability::relays_for_others() const {
-  return context_.services.relay != nullptr && (context_.options.tracker || keeper_.advertised());
+  return context_.services.relay != nullptr && has_relay_data_ &&
+         (context_.options.tracker || keeper_.advertised());
+}
+
+// A relay without data takes nobody. Nodes that need a relay look for it in hellos and records.
+void Reachability::update_relay_offer() {
+  if (context_.services.relay == nullptr || !context_.services.has_relay_data) return;
+  const bool offered = relays_for_others();
+  has_relay_data_ = context_.services.has_relay_data();
+  if (offered == relays_for_others()) return;
+  context_.services.logger.info("swarm", offered ? "no data is left to relay for other nodes (monthly_data)"
+                                                 : "there is data to relay for other nodes again");
+  context_.services.transport.set_hello(own_hello());
+  events_.endpoints_changed();
 }
 
 net::Hello Reachability::own_hello() const {

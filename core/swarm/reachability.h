@@ -77,13 +77,15 @@ class Reachability {
   void test_again();
   // Chooses relays, the TURN server's peers and the STUN servers anew from the nodes that are known.
   void update_relays();
+  // Offers the relay to others, or withdraws it, as there is data for them. Call it every few seconds.
+  void update_relay_offer();
   // Tells the transport how others see this node.
   void update_own_path();
 
   bool tested() const { return keeper_.tested(); }
   const std::string& why_not() const { return keeper_.why_not(); }
   std::optional<platform::Endpoint> advertised() const { return keeper_.advertised(); }
-  // This node relays for others: they can dial it.
+  // This node relays for others: they can dial it, and the user's limits leave data for them.
   bool relays_for_others() const;
   // Where others reach this node; empty: nowhere, as far as is known.
   std::vector<net::NodeEndpoint> endpoints() const;
@@ -111,6 +113,7 @@ class Reachability {
   std::unique_ptr<Puncher> puncher_;  // null: no tunnels
   std::optional<platform::Endpoint> relay_, turn_;
   std::string relay_trouble_, turn_trouble_;
+  bool has_relay_data_ = true;  // when it was last looked at
   TurnIngress turn_ingress_;
   Lifetime lifetime_;
   std::vector<net::MethodTable::Registration> methods_;

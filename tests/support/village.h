@@ -72,6 +72,9 @@ struct Host {
   std::unique_ptr<sim::SimTransport> transport;
   std::unique_ptr<net::LimitedTransport> limited;
   std::unique_ptr<Names> names;
+  // Of a host that relays for others.
+  std::unique_ptr<nat::RelayRole> relay;
+  std::function<bool()> has_relay_data;
   std::unique_ptr<Member> member;
   net::NodeId id{};
 };
@@ -175,7 +178,8 @@ class Village {
     if (host.limited) transport = host.limited.get();
     host.member = std::make_unique<Member>(
         MemberServices{*host.key, *transport, host.executor, world.clock(), logger_, host.names.get(),
-                       nullptr, nullptr, nullptr, &host.conduct, host.line.get()},
+                       nullptr, nullptr, host.relay.get(), &host.conduct, host.line.get(), nullptr, nullptr,
+                       host.has_relay_data},
         std::move(member), seed);
     host.transport->serve(host.limited ? &host.limited->serving(host.member.get()) : host.member.get());
     host.member->start();

@@ -426,6 +426,7 @@ void TestRelay::a_relay_without_data_takes_nobody() {
   QVERIFY(!talk(*call, "hello").ok());
   // The callee has lost its place, so it looks for another relay.
   QCOMPARE(server.joined(), std::size_t{0});
+  QVERIFY(server.used_up());
   const auto reserved = server.reserve(relay.callee, loopback);
   QVERIFY(!reserved.ok());
   QCOMPARE(reserved.error().code, ErrorCode::Exhausted);
@@ -437,6 +438,7 @@ void TestRelay::a_relay_without_data_takes_nobody() {
   QCOMPARE(late.error().code, ErrorCode::Busy);
   QVERIFY2(late.error().message.find("no data left") != std::string::npos, late.error().message.c_str());
   server.set_pace({});
+  QVERIFY(!server.used_up());
   QVERIFY(server.reserve(relay.callee, loopback).ok());
 }
 

@@ -33,6 +33,7 @@ class TestMember : public QObject {
   void another_first_peer_of_a_group_goes_on_to_dial_back();
   void records_name_the_wallet();
   void records_say_what_a_node_gives();
+  void a_relay_without_data_is_not_offered();
   void a_foreign_delegation_is_refused();
   void who_is_found_elsewhere_is_somebody_to_begin_with();
   void dead_places_that_are_found_cost_little();
@@ -474,6 +475,33 @@ void TestMember::records_say_what_a_node_gives() {
   capacity.tokens_per_second = 500;
   worker.member->set_capacity(capacity);
   QVERIFY(village.run_until([&] { return seen()->tokens_per_second == 500; }, 5 * minute));
+}
+
+void TestMember::a_relay_without_data_is_not_offered() {
+  SystemClock clock;  // the relay has a thread of its own
+  crypto::SystemEntropy entropy;
+  bool has_data = true;
+  Village village;
+  Host& tracker = village.add({}, true);
+  const Host& node = village.add({&tracker}, false, true, [&](Host& host, MemberOptions&) {
+    host.relay = nat::RelayRole::start({}, clock, entropy).value();
+    host.has_relay_data = [&has_data] { return has_data; };
+  });
+  const auto offered = [&] { return node.transport->hello().offers(net::Feature::Relay); };
+  const Host& other = village.add({&tracker});
+  const auto recorded = [&] {  // by the record that others have
+    const auto* record = other.member->book().find(node.id, village.world.clock().wall_now());
+    return record != nullptr && (record->features & static_cast<std::uint64_t>(net::Feature::Relay)) != 0;
+  };
+  QVERIFY(!offered());
+  QVERIFY(village.run_until([&] { return offered() && recorded(); }, 5 * minute));
+  QVERIFY(node.member->view().relaying);
+  has_data = false;
+  QVERIFY(village.run_until([&] { return !offered() && !recorded(); }, 5 * minute));
+  QVERIFY(!node.member->view().relaying);
+  has_data = true;
+  QVERIFY(village.run_until([&] { return offered() && recorded(); }, 5 * minute));
+  QVERIFY(node.member->view().relaying);
 }
 
 void TestMember::a_foreign_delegation_is_refused() {
