@@ -1,5 +1,7 @@
 #include "core/runtime/peer_host.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <future>
 
@@ -21,6 +23,10 @@ constexpr std::uint64_t least_memory = 64u << 20;
 bool memory_is_short() {
   const platform::AvailableMemory memory = platform::available_memory();
   return memory.total != 0 && memory.available < least_memory;
+}
+
+bool relays(const PeerHostOptions& options) {
+  return options.member && options.relay && options.listen.has_value();
 }
 
 bool is_on_own_subnet(const platform::IpAddress& address) {
@@ -88,8 +94,14 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
   if (!options.bans.empty())
     if (const auto restored = bans_.restore(options.bans); !restored.ok())
       services_.logger.warning("swarm", restored.error().message + "; a new list is made");
-  NS_RETURN_IF_ERROR(open_relay(options));
-  NS_RETURN_IF_ERROR(open_transport(options, seed));
+  const ConnectionRoom room = connection_room(options.open_files, relays(options));
+  if (room.lowered && options.listen)
+    services_.logger.warning(
+        "swarm", fmt::format("this process may open {} files, so it takes at most {} connections of other "
+                             "nodes; raise its hard limit of open files (ulimit -Hn, LimitNOFILE) to 4096",
+                             options.open_files, room.peers));
+  NS_RETURN_IF_ERROR(open_relay(options, room));
+  NS_RETURN_IF_ERROR(open_transport(options, room, seed));
   if (!options.member) return open_tunnels(options);
   open_meter(options);
   NS_RETURN_IF_ERROR(open_ways(options));
@@ -97,9 +109,10 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
   return {};
 }
 
-Expected<void> PeerHost::open_relay(const PeerHostOptions& options) {
-  if (!options.member || !options.relay || !options.listen) return {};
+Expected<void> PeerHost::open_relay(const PeerHostOptions& options, const ConnectionRoom& room) {
+  if (!relays(options)) return {};
   nat::RelayLimits limits;
+  limits.connections = room.relayed;
   if (options.swarm.one_lan) {
     limits.reservations_per_prefix = limits.reservations;
     limits.connections_per_prefix = limits.connections;
@@ -108,7 +121,8 @@ Expected<void> PeerHost::open_relay(const PeerHostOptions& options) {
   return {};
 }
 
-Expected<void> PeerHost::open_transport(const PeerHostOptions& options, std::uint64_t seed) {
+Expected<void> PeerHost::open_transport(const PeerHostOptions& options, const ConnectionRoom& room,
+                                        std::uint64_t seed) {
   NS_ASSIGN_OR_RETURN(const auto network, network_module::load_network_module());
   rpc::RpcOptions transport;
   transport.listen = options.listen;
@@ -118,6 +132,8 @@ Expected<void> PeerHost::open_transport(const PeerHostOptions& options, std::uin
   transport.memory_is_short = memory_is_short;
   transport.seed = seed;
   transport.limits.listener.free_loopback = true;
+  transport.limits.listener.connections = room.peers;
+  transport.limits.listener.waiting = room.waiting;
   if (relay_) {
     transport.plain_begins = nat::relay_begins;
     transport.plain = [relay = relay_.get()](int descriptor) { relay->take(descriptor); };

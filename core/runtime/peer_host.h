@@ -20,7 +20,9 @@
 #include "core/net/limited_transport.h"
 #include "core/net/peer_ranks.h"
 #include "core/net/refusals.h"
+#include "core/platform/process/open_files.h"
 #include "core/rpc/grpc_transport.h"
+#include "core/runtime/connection_room.h"
 #include "core/runtime/name_lookup.h"
 #include "core/runtime/runtime_services.h"
 #include "core/swarm/member.h"
@@ -37,6 +39,7 @@ struct PeerHostOptions {
   net::TrafficCap* traffic_cap = nullptr;    // of a member; outlives the host
   Bytes bans;                  // of an earlier run (net::BanList); an unreadable list is dropped
   swarm::MemberOptions swarm;  // port and address come from `listen`
+  std::size_t open_files = platform::open_file_limit();  // connection_room() bounds connections by it
 };
 
 class PeerHost {
@@ -76,8 +79,9 @@ class PeerHost {
  private:
   PeerHost(crypto::KeyPair key, const RuntimeServices& services);
   Expected<void> open(const PeerHostOptions& options, std::uint64_t seed);
-  Expected<void> open_relay(const PeerHostOptions& options);
-  Expected<void> open_transport(const PeerHostOptions& options, std::uint64_t seed);
+  Expected<void> open_relay(const PeerHostOptions& options, const ConnectionRoom& room);
+  Expected<void> open_transport(const PeerHostOptions& options, const ConnectionRoom& room,
+                                std::uint64_t seed);
   void open_meter(const PeerHostOptions& options);
   void open_member(const PeerHostOptions& options, std::uint64_t seed);
   Expected<void> open_ways(const PeerHostOptions& options);

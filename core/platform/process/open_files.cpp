@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace neuroshard::platform {
 
@@ -17,6 +18,12 @@ void raise_open_file_limit() {
   if (limit.rlim_cur >= wanted) return;
   limit.rlim_cur = wanted;
   static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+std::size_t open_file_limit() {
+  rlimit limit{};
+  const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return known ? static_cast<std::size_t>(limit.rlim_cur) : std::numeric_limits<std::size_t>::max();
 }
 
 int move_high(int descriptor) {

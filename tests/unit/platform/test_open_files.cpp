@@ -52,6 +52,16 @@ class TestOpenFiles : public QObject {
     QCOMPARE(raised_from({64, 128}), rlim_t{128});
   }
 
+  void the_limit_is_told() {
+    rlimit own{};
+    QVERIFY(::getrlimit(RLIMIT_NOFILE, &own) == 0);
+    const rlimit narrow{256, own.rlim_max};
+    QVERIFY(::setrlimit(RLIMIT_NOFILE, &narrow) == 0);
+    const std::size_t told = platform::open_file_limit();
+    ::setrlimit(RLIMIT_NOFILE, &own);
+    QCOMPARE(told, std::size_t{256});
+  }
+
   void select_is_not_used_with_many_files() {
     QVERIFY(platform::next_file_suits_select());
     std::vector<int> held;
