@@ -86,7 +86,7 @@ struct EngineOptions {
   std::function<node::HttpView()> http_view;
   // Node::http_key(): replies once, on any thread; must only enqueue. Null: there is no server.
   std::function<void(node::HttpKeyAction, node::Reply<node::HttpKey>)> http_key;
-  // Conditions of the rounds that need a person. The engine raises them as alerts, and clears alerts that are
+  // Conditions of the rounds and of the network that need a person. The engine raises them as alerts, and clears alerts that are
   // no longer reported. Keys begin with "rounds_".
   std::function<std::vector<node::Alert>()> rounds_alerts;
   // The first wait of a training whose text can't be fetched; it doubles with each try, up to a minute.

@@ -33,6 +33,7 @@ std::vector<net::HeldSlot> held_slots(const node::ModelView& model) {
 
 constexpr Duration check_period = std::chrono::seconds(5);
 constexpr Duration rewrite_period = std::chrono::minutes(10);
+constexpr Duration notice_period = std::chrono::hours(24);
 
 std::string cache_path(const std::string& data_directory) {
   return data_directory + "/peers.cache";
@@ -246,11 +247,26 @@ void NetworkService::save_peers() {
   if (now - checked_ < check_period) return;
   checked_ = now;
   save_peers_now();
+  log_delegation_notice();
 }
 
 bool NetworkService::needs_new_start() const {
   const auto& delegation = reporting_as_.delegation;
   return delegation && renewal_is_due(*delegation, started_, services_.clock.wall_now());
+}
+
+std::string NetworkService::delegation_notice() const {
+  if (!reporting_as_.delegation) return {};
+  return runtime::delegation_notice(*reporting_as_.delegation, data_directory_, services_.clock.wall_now());
+}
+
+void NetworkService::log_delegation_notice() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (notice_logged_ && now - *notice_logged_ < notice_period) return;
+  const std::string notice = delegation_notice();
+  if (notice.empty()) return;
+  notice_logged_ = now;
+  services_.logger.warning("swarm", notice);
 }
 
 void NetworkService::announce_capacity(const node::Snapshot& view) {

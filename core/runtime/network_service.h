@@ -45,6 +45,9 @@ class NetworkService {
   void save_peers_now();
   // The wallet's delegation ends soon, and the next start can renew it.
   bool needs_new_start() const;
+  // What the owner must do for the wallet's delegation, which nobody else can; empty: nothing. save_peers() logs
+  // it once a day.  Threads: any.
+  std::string delegation_notice() const;
   // To be called often. Every five seconds it updates the capacity that the node's record announces.
   void announce_capacity(const node::Snapshot& view);
 
@@ -55,6 +58,7 @@ class NetworkService {
         started_(services.clock.wall_now()) {}
   Expected<void> open_traffic(const config::Settings& settings, PeerHostOptions& options);
   void save_bans();
+  void log_delegation_notice();
   void start_discovery(const JoinOptions& options, const config::DataDirectory& directory, bool one_lan);
   Expected<void> listen(const JoinOptions& options, const config::DataDirectory& directory,
                         PeerHostOptions host);
@@ -65,6 +69,7 @@ class NetworkService {
   const RuntimeServices services_;
   const WallTime started_;
   MonotonicTime checked_{}, written_{}, announced_{};
+  std::optional<MonotonicTime> notice_logged_;
   std::vector<net::NodeId> saved_peers_;
   std::uint64_t saved_bans_ = 0;  // BanList::changes() when they were written
   std::optional<net::TrafficCap> traffic_cap_;

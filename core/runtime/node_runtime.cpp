@@ -24,6 +24,19 @@ constexpr Duration leaving_period = std::chrono::milliseconds(50);
 // The longest wait for a round that the other members close and that needs this node's vote.
 constexpr Duration last_round_limit = std::chrono::seconds(10);
 
+using Alerts = std::function<std::vector<node::Alert>()>;
+
+// Those of the rounds, which may be null, and that of the wallet's delegation. network outlives the result.
+Alerts alerts_of(const NetworkService& network, Alerts of_rounds) {
+  return [&network, of_rounds = std::move(of_rounds)] {
+    std::vector<node::Alert> all;
+    if (of_rounds) all = of_rounds();
+    if (std::string notice = network.delegation_notice(); !notice.empty())
+      all.push_back({"rounds_delegation", node::Severity::Warning, std::move(notice), {}});
+    return all;
+  };
+}
+
 }  // namespace
 
 // The end of a node's part in the rounds, with a bound on the wait for the other members.
@@ -121,7 +134,10 @@ engine::EngineOptions NodeRuntime::engine_options(const config::DataDirectory& d
   engine.http_key = [http = http_.get()](node::HttpKeyAction action, node::Reply<node::HttpKey> reply) {
     http->key(action, std::move(reply));
   };
-  if (network_) engine.network = &network_->report();
+  if (network_) {
+    engine.network = &network_->report();
+    engine.rounds_alerts = alerts_of(*network_, rounds_ ? rounds_->status().alerts() : nullptr);
+  }
   if (files_) {
     engine.held_checkpoints = files_->holds();
     engine.data_peers = files_.get();
@@ -131,7 +147,6 @@ engine::EngineOptions NodeRuntime::engine_options(const config::DataDirectory& d
     engine.pipeline = rounds_->pipeline();
     engine.rounds_view = rounds_->view();
     engine.rounds_report = rounds_->status().report();
-    engine.rounds_alerts = rounds_->status().alerts();
     engine.decisions = rounds_->decisions();
   }
   return engine;

@@ -1,5 +1,6 @@
 #include "core/runtime/wallet_delegation.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "core/crypto/keystore.h"
@@ -10,6 +11,7 @@ namespace {
 constexpr auto life = std::chrono::hours(24 * 365);
 constexpr auto renewed_before = std::chrono::hours(24 * 90);
 constexpr auto renewed_while_running = std::chrono::hours(24 * 30);
+constexpr auto told_before = std::chrono::hours(24 * 28);
 
 Expected<crypto::Keystore> load_keystore(const RuntimeServices& services,
                                          const config::DataDirectory& directory) {
@@ -114,6 +116,17 @@ std::optional<crypto::Delegation> find_delegation(const RuntimeServices& service
 
 bool renewal_is_due(const crypto::Delegation& delegation, WallTime started, WallTime now) {
   return delegation.expires - started > renewed_before && delegation.expires - now <= renewed_while_running;
+}
+
+std::string delegation_notice(const crypto::Delegation& delegation, const std::string& data_directory,
+                              WallTime now) {
+  if (delegation.expires - now > told_before) return {};
+  const bool ended = delegation.expires <= now;
+  return fmt::format(
+      "the wallet's delegation to this node {} on {:%F}; {}. Stop the node, run \"neuroshardd wallet "
+      "delegate --data-dir {}\" with the wallet's passphrase at hand, and start it again",
+      ended ? "ended" : "ends", std::chrono::floor<std::chrono::seconds>(delegation.expires),
+      ended ? "the node works for no wallet now" : "then the node works for no wallet", data_directory);
 }
 
 }  // namespace neuroshard::runtime

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "core/config/data_directory.h"
 #include "core/crypto/delegation.h"
@@ -30,5 +31,10 @@ std::optional<crypto::Delegation> find_delegation(const RuntimeServices& service
 // A running node should start anew, so that find_delegation() renews this one: it ends within a month, and was not due at the start.
 // One that could not be renewed then is not due again.
 bool renewal_is_due(const crypto::Delegation& delegation, WallTime started, WallTime now);
+
+// What the owner must do for this delegation, from four weeks before its end on; empty: nothing yet. A wallet
+// that opens without a person is renewed before that.
+std::string delegation_notice(const crypto::Delegation& delegation, const std::string& data_directory,
+                              WallTime now);
 
 }  // namespace neuroshard::runtime

@@ -34,6 +34,21 @@ class TestWalletDelegation : public QObject {
     QVERIFY(!due(90, 0, 89));
     QVERIFY(!due(10, 0, 0));
   }
+  void the_owner_is_told_weeks_before_the_end() {
+    crypto::Delegation delegation;
+    delegation.expires = day(365);
+    const auto notice = [&](int now) {
+      return QString::fromStdString(delegation_notice(delegation, "/data/d", day(now)));
+    };
+    // One that the node can renew is renewed a month before.
+    QVERIFY(due(365, 0, 335) && notice(335).isEmpty());
+    for (const int now : {337, 351, 364}) {
+      QVERIFY2(notice(now).contains("neuroshardd wallet delegate --data-dir /data/d"),
+               qPrintable(notice(now)));
+      QVERIFY2(notice(now).contains("ends on 2025-10-04"), qPrintable(notice(now)));
+    }
+    QVERIFY2(notice(365).contains("ended on 2025-10-04"), qPrintable(notice(365)));
+  }
   void a_clock_that_was_behind_at_the_start_makes_it_due() {
     QVERIFY(due(100, -1000, 80));
     QVERIFY(!due(100, -1000, -999));
