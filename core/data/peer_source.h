@@ -31,6 +31,7 @@ struct ManifestClaim {
   std::uint64_t size = 0;
   std::int64_t updated_ms = 0;
   Bytes signature;  // manifest.json.sig
+  friend bool operator==(const ManifestClaim&, const ManifestClaim&) = default;
 };
 
 // Threads: any; calls block, but for the offers.
@@ -40,7 +41,7 @@ class PeerSource {
   // The newest first, none twice. Waits up to `patience` while no other node is known that has one; none is
   // an empty list. Cancelled.
   virtual Expected<std::vector<ManifestClaim>> manifests(Duration patience, const CancelToken& cancel) = 0;
-  // The claim is false; its sender is charged with it.
+  // The claim is false; the nodes that made exactly this one are charged with it.
   virtual void refuted(const ManifestClaim& claim) = 0;
   // The file is at its path, with its hash. Unavailable: nobody gave it; what came stays for the next call.
   // Cancelled, and errors of the disk.

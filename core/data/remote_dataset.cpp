@@ -173,7 +173,7 @@ class Opening {
       NS_RETURN_IF_ERROR(clear());
       PeerFile file;
       file.sha256 = claim.sha256;
-      file.size = file.max_bytes = claim.size;
+      file.max_bytes = max_manifest_bytes;  // not the claimed size: the claim may be false in it alone
       file.path = incoming_ + "/" + manifest_file_name;
       file.patience = claim_patience;  // who claims it should have it
       if (auto fetched = options_.peers->fetch(file, cancel_); !fetched.ok()) {

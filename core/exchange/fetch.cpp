@@ -137,9 +137,14 @@ void ContentFetch::got_list(std::size_t index, std::uint32_t first, Expected<Byt
   }
   const auto list = decode_piece_list(*answer, first);
   if (!list.ok()) return record_fault(index, "a list of pieces that can't be read");
-  const bool wrong_size = request_.size ? list->size != *request_.size : list->size > request_.max_bytes;
+  const bool wrong_size = request_.size && list->size != *request_.size;
   if (wrong_size || (first > 0 && list->size != holder.list->size))
     return record_fault(index, "a list of pieces of another size than the content has");
+  if (list->size > request_.max_bytes) {  // the node that named this hash may have lied, not this holder
+    holder.state = State::Left;
+    holder.has_nothing = true;
+    return;
+  }
   holder.list->size = list->size;
   holder.list->hashes.insert(holder.list->hashes.end(), list->hashes.begin(), list->hashes.end());
   if (holder.list->hashes.size() < piece_count(list->size)) return ask_list(index);

@@ -69,7 +69,8 @@ struct FetchServices {  // all outlive the fetch
 
 struct FetchRequest {
   Hash256 hash{};
-  std::optional<std::uint64_t> size;  // exactly; not known: at most max_bytes
+  // Exactly, from a signed source: who lists another size is at fault. Not known: at most max_bytes.
+  std::optional<std::uint64_t> size;
   std::uint64_t max_bytes = max_content_bytes;
   std::string path;  // of the finished file; its folder exists
 };
@@ -105,7 +106,7 @@ class ContentFetch {
     std::shared_ptr<PieceList> list;  // grows while its parts arrive
     std::size_t group = no_group;     // once the list is whole
     std::uint32_t in_flight = 0, allowed = 1, failures = 0;
-    bool has_nothing = false;  // its last answer; the state is Left
+    bool has_nothing = false;  // its last answer: no such file, or a larger one; the state is Left
     std::uint64_t given = 0;
     Duration piece_time{};  // smoothed
     MonotonicTime not_before{};

@@ -1,5 +1,7 @@
 #include "core/exchange/names.h"
 
+#include <algorithm>
+
 namespace neuroshard::exchange {
 namespace {
 
@@ -12,6 +14,24 @@ struct Asking {
 };
 
 }  // namespace
+
+std::vector<SharedClaim> merge_claims(const std::vector<Claim>& claims) {
+  std::vector<SharedClaim> merged;
+  for (const Claim& claim : claims) {
+    auto same = std::find_if(merged.begin(), merged.end(),
+                             [&](const SharedClaim& one) { return one.named == claim.named; });
+    if (same == merged.end()) {
+      merged.push_back({claim.named, {}});
+      same = merged.end() - 1;
+    }
+    same->by.push_back(claim.by);
+  }
+  std::stable_sort(merged.begin(), merged.end(), [](const SharedClaim& a, const SharedClaim& b) {
+    if (a.named.version != b.named.version) return a.named.version > b.named.version;
+    return a.by.size() > b.by.size();
+  });
+  return merged;
+}
 
 void ask_names(net::PeerCaller& caller, const std::vector<net::Contact>& contacts, const std::string& name,
                Duration patience, std::function<void(const net::Contact&)> malformed,

@@ -31,6 +31,10 @@ std::string shard_path(data::ShardId shard) {
   return fmt::format("/shards/{}", shard);
 }
 
+data::ManifestClaim manifest_claim(const exchange::NamedContent& named) {
+  return {named.content.hash, named.content.size, static_cast<std::int64_t>(named.version), named.note};
+}
+
 Error stopping() {
   return make_error(ErrorCode::Cancelled, "the node is stopping");
 }
@@ -220,35 +224,26 @@ void ExchangeService::ask_for_manifests(const std::shared_ptr<Waiting>& waiting,
       });
 }
 
-// The newest first; among those of one date the one that most nodes claim.
 std::vector<data::ManifestClaim> ExchangeService::collect_claims(
     const std::vector<exchange::Claim>& answers) {
-  claims_.clear();
-  std::map<Hash256, data::ManifestClaim> claims;
-  for (const exchange::Claim& claim : answers) {
-    const exchange::NamedContent& named = claim.named;
-    claims_[named.content.hash].push_back(claim.by);
-    claims[named.content.hash] = {named.content.hash, named.content.size,
-                                  static_cast<std::int64_t>(named.version), named.note};
-  }
+  claims_ = exchange::merge_claims(answers);
   std::vector<data::ManifestClaim> found;
-  for (auto& [hash, claim] : claims) found.push_back(std::move(claim));
-  std::sort(found.begin(), found.end(), [this](const auto& a, const auto& b) {
-    if (a.updated_ms != b.updated_ms) return a.updated_ms > b.updated_ms;
-    return claims_[a.sha256].size() > claims_[b.sha256].size();
-  });
+  for (const exchange::SharedClaim& claim : claims_) found.push_back(manifest_claim(claim.named));
   return found;
 }
 
 void ExchangeService::refuted(const data::ManifestClaim& claim) {
   host_.run([&] {
-    for (const net::Contact& by : claims_[claim.sha256]) {
+    const auto false_one = std::find_if(claims_.begin(), claims_.end(),
+                                        [&](const auto& one) { return manifest_claim(one.named) == claim; });
+    if (false_one == claims_.end()) return;
+    for (const net::Contact& by : false_one->by) {
       services_.logger.warning("exchange",
                                fmt::format("node {} offers a manifest that the publisher has not signed",
                                            to_hex(by.id).substr(0, 16)));
       host_.conduct().fault({by.id, by.endpoint}, net::Fault::BadSignature);
     }
-    claims_.erase(claim.sha256);
+    claims_.erase(false_one);
   });
 }
 

@@ -51,7 +51,6 @@ class ExchangeService final : public data::PeerSource {
 
  private:
   struct Waiting;  // a call that another thread waits for
-  using Claims = std::map<Hash256, std::vector<net::Contact>>;
 
   void begin(std::uint64_t number, const data::PeerFile& file, const std::shared_ptr<Waiting>& waiting);
   void find(std::optional<data::ShardId> shard, const Hash256& hash,
@@ -76,8 +75,8 @@ class ExchangeService final : public data::PeerSource {
   std::map<std::uint64_t, std::unique_ptr<exchange::ContentFetch>> fetches_;
   std::map<std::uint64_t, std::shared_ptr<Waiting>> waiting_;
   std::uint64_t next_ = 0;
-  Claims claims_;                            // the nodes that claim a manifest, by its hash
-  std::map<data::ShardId, Hash256> shards_;  // offered
+  std::vector<exchange::SharedClaim> claims_;  // of manifests: the last answers
+  std::map<data::ShardId, Hash256> shards_;    // offered
   std::set<data::ShardId> announced_;
   const dht::DhtNode* table_ = nullptr;  // the hash table in which they are announced
   std::unique_ptr<TimerHandle> timer_;

@@ -40,7 +40,10 @@ class Others final : public PeerSource {
   }
 
   Expected<std::vector<ManifestClaim>> manifests(Duration, const CancelToken&) override { return claims; }
-  void refuted(const ManifestClaim& claim) override { lies.push_back(claim.sha256); }
+  void refuted(const ManifestClaim& claim) override {
+    lies.push_back(claim.sha256);
+    refuted_claims.push_back(claim);
+  }
   Expected<void> fetch(const PeerFile& file, const CancelToken&) override {
     const auto found = contents.find(file.sha256);
     if (found == contents.end()) return make_error(ErrorCode::Unavailable, "nobody gives it");
@@ -57,7 +60,7 @@ class Others final : public PeerSource {
   }
 
   std::map<Hash256, Bytes> contents;
-  std::vector<ManifestClaim> claims;
+  std::vector<ManifestClaim> claims, refuted_claims;
   std::vector<Hash256> lies, fetched;
   std::map<Hash256, std::string> offered;
   std::optional<ManifestClaim> manifest;
@@ -241,6 +244,32 @@ class TestPeerSource : public QObject {
                      others.claim(data.manifest, data.signature, data.content.updated_ms)};
     QVERIFY(open_remote_dataset(*env_, clock_, logger_, options(&others), {}).ok());
     QCOMPARE(others.lies, std::vector<Hash256>{Hash256{2}});  // beyond any bound
+  }
+
+  // Liars that know the hash of the true manifest and say the rest of it falsely.
+  void a_false_word_about_the_true_manifest_changes_nothing() {
+    const Published data = publish("/out", key(1), 2000);
+    const std::int64_t now = data.content.updated_ms;
+    Others others(*env_);
+    hold_all(others, data);
+    const ManifestClaim honest = others.claim(data.manifest, data.signature, now);
+    ManifestClaim false_size = honest, false_note = honest;
+    false_note.updated_ms = now + 2;
+    false_note.signature = again(data, key(1), now + 1).signature;
+    false_size.size = honest.size - 1;
+    false_size.updated_ms = now + 1;
+    others.claims = {false_note, honest};
+    QVERIFY(open_remote_dataset(*env_, clock_, logger_, options(&others), {}).ok());
+    QVERIFY(others.refuted_claims == std::vector<ManifestClaim>{false_note});
+    // A false size is not believed, so the hash is enough.
+    env_ = std::make_unique<MemoryFileEnv>();
+    Others more(*env_);
+    hold_all(more, data);
+    more.hold(data.manifest);
+    more.claims = {false_size};
+    const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&more), {});
+    QVERIFY2(dataset.ok(), dataset.ok() ? "" : dataset.error().describe().c_str());
+    QVERIFY(more.refuted_claims.empty());
   }
 
   void a_publisher_without_a_manifest_takes_nothing_away_data() {

@@ -399,6 +399,9 @@ void TestExchangeFetch::a_size_that_nobody_knows_is_bounded() {
   QVERIFY(hosts.ended_within(100 * second));
   QVERIFY(hosts.outcome->error().code == ErrorCode::Unavailable);
   QVERIFY(!hosts.host(0).files.exists("/other.part"));
+  // The holder is honest: it is no fault of its own that the content is larger than somebody said.
+  QVERIFY(fetch->liars().empty());
+  QCOMPARE(hosts.conduct.points(hosts.host(1).contact.id), 0.0);
 }
 
 void TestExchangeFetch::a_full_queue_loses_no_result_of_the_disk() {

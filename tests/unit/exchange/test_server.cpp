@@ -80,6 +80,7 @@ class TestExchangeServer : public QObject {
   void a_part_of_a_file_is_given_like_a_file();
   void when_it_was_asked_for_is_known();
   void names_are_told_and_lies_in_them_seen();
+  void a_false_claim_takes_no_honest_one_along();
 };
 
 void TestExchangeServer::gives_what_it_holds() {
@@ -307,6 +308,33 @@ void TestExchangeServer::names_are_told_and_lies_in_them_seen() {
   for (const Claim& claim : *claims)
     if (claim.by.id == hosts.host(1).contact.id) QVERIFY(claim.named == named);
   QCOMPARE(malformed, std::vector<net::NodeId>{hosts.host(3).contact.id});
+}
+
+// A liar says the true hash with a false note, and another one with a false size.
+void TestExchangeServer::a_false_claim_takes_no_honest_one_along() {
+  ExchangeHosts hosts(5);
+  const NamedContent named{7, {Hash256{1, 2, 3}, 99}, Bytes{4, 5}};
+  NamedContent false_note = named, false_size = named;
+  false_note.note = Bytes{6};
+  false_size.version = 8;
+  false_size.content.size = 1000;
+  for (const std::size_t honest : {1, 2}) hosts.host(honest).server->set_name("manifest", named);
+  hosts.host(3).server->set_name("manifest", false_note);
+  hosts.host(4).server->set_name("manifest", false_size);
+  std::vector<net::Contact> contacts;
+  for (std::size_t i = 1; i < 5; ++i) contacts.push_back(hosts.host(i).contact);
+  std::vector<SharedClaim> merged;
+  ask_names(hosts.network.caller(hosts.host(0).number), contacts, "manifest", second, nullptr,
+            [&](const std::vector<Claim>& found) { merged = merge_claims(found); });
+  hosts.world.run_for(5 * second);
+  QCOMPARE(merged.size(), std::size_t{3});
+  QVERIFY(merged[0].named == false_size);  // the newest, as it says
+  QVERIFY(merged[1].named == named && merged[2].named == false_note);
+  QVERIFY(merged[0].by == std::vector<net::Contact>{hosts.host(4).contact});
+  QVERIFY(merged[2].by == std::vector<net::Contact>{hosts.host(3).contact});
+  QCOMPARE(merged[1].by.size(), std::size_t{2});
+  for (const net::Contact& by : merged[1].by)
+    QVERIFY(by == hosts.host(1).contact || by == hosts.host(2).contact);
 }
 
 NS_TEST(TestExchangeServer)
