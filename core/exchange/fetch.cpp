@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/check.h"
 #include "core/crypto/hash.h"
@@ -98,10 +99,11 @@ void ContentFetch::add(const std::vector<net::Contact>& contacts) {
       ask_list(holders_.size() - 1);
     } else if (known->state == State::Left && known->in_flight == 0 &&
                services_.clock.monotonic_now() >= known->not_before) {
-      const std::uint64_t given = known->given;
-      *known = Holder();
-      known->contact = contact;
-      known->given = given;
+      Holder again;
+      again.contact = contact;
+      again.given = known->given;
+      again.former = known->group != no_group ? known->group : known->former;
+      *known = std::move(again);
       ask_list(static_cast<std::size_t>(known - holders_.begin()));
     }
   }
@@ -157,9 +159,16 @@ void ContentFetch::join_group(std::size_t index) {
   Holder& holder = holders_[index];
   const auto same =
       std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return *g.list == *holder.list; });
-  holder.group = static_cast<std::size_t>(same - groups_.begin());
-  if (same == groups_.end()) groups_.push_back({holder.list, false, Duration(0), {}});
-  holder.list = nullptr;  // the group's is enough
+  const auto group_of_list = static_cast<std::size_t>(same - groups_.begin());
+  const std::shared_ptr<PieceList> list = std::move(holder.list);  // the group's is enough
+  // Each holder makes one group at most. A stranger with ever new lists would keep the fetch alive.
+  if (holder.former != no_group && holder.former != group_of_list)
+    return record_fault(index, "another list of pieces than before");
+  holder.group = group_of_list;
+  if (same == groups_.end()) {
+    groups_.emplace_back();
+    groups_.back().list = list;
+  }
   holder.state = State::Ready;
   if (!first_list_) first_list_ = services_.clock.monotonic_now();
   const Group& group = groups_[holder.group];
@@ -174,10 +183,14 @@ std::optional<std::size_t> ContentFetch::best_group(std::optional<std::size_t> e
   std::vector<std::size_t> members(groups_.size(), 0);
   for (const Holder& holder : holders_)
     if (holder.state == State::Ready) ++members[holder.group];
+  const auto precedes = [&](std::size_t a, std::size_t b) {
+    if (groups_[a].pause != groups_[b].pause) return groups_[a].pause < groups_[b].pause;
+    return members[a] > members[b];
+  };
   std::optional<std::size_t> best;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     if (groups_[group].refuted || now < groups_[group].not_before || group == except) continue;
-    if (members[group] > 0 && (!best || members[group] > members[*best])) best = group;
+    if (members[group] > 0 && (!best || precedes(group, *best))) best = group;
   }
   return best;
 }
@@ -204,8 +217,13 @@ void ContentFetch::begin_group(std::size_t group, Expected<std::uint32_t> kept) 
   if (report_.received_bytes == 0)
     report_.resumed_bytes = std::min(written_ * piece_bytes, groups_[group].list->size);
   phase_ = Phase::Fetching;
-  heard_ = services_.clock.monotonic_now();
-  if (groups_[group].pause == Duration(0)) gained_ = heard_;  // no patience for one that was silent before
+  heard_ = judged_ = services_.clock.monotonic_now();
+  given_ = 0;
+  // No patience for one that was silent before, nor for any number of lists that strangers make up.
+  if (groups_[group].pause == Duration(0) && patient_groups_ < options_.patient_groups) {
+    ++patient_groups_;
+    gained_ = heard_;
+  }
   if (written_ == pieces()) return check_whole();
   schedule();
 }
@@ -229,23 +247,39 @@ bool ContentFetch::would_lose(const PieceList& next) const {
          !std::equal(ours.begin(), ours.begin() + static_cast<std::ptrdiff_t>(written_), next.hashes.begin());
 }
 
+bool ContentFetch::gives_little(Duration window) {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  const Duration since = now - judged_;
+  if (since < window) return false;
+  Group& group = groups_[group_];
+  const double enough = std::ldexp(options_.least_per_second * to_seconds(since), -group.slow);
+  const bool little = static_cast<double>(given_) < enough;
+  if (!little) group.pause = Duration(0);
+  judged_ = now;
+  given_ = 0;
+  return little;
+}
+
 void ContentFetch::leave_silent_group() {
   if (writing_) return;
-  const Duration silent = services_.clock.monotonic_now() - heard_;
-  const bool has_holders = std::any_of(holders_.begin(), holders_.end(), [this](const Holder& h) {
-    return h.state == State::Ready && h.group == group_;
-  });
-  if (has_holders && silent < options_.silence) return;
   const std::optional<std::size_t> next = best_group(group_);
+  const bool loses = next && would_lose(*groups_[*next].list);
+  const Duration window = loses ? std::max(options_.silence, options_.patience / 2) : options_.silence;
+  const bool silent = services_.clock.monotonic_now() - heard_ >= window;
+  const bool little = gives_little(window);
   if (!next) {
-    if (holders_.size() <= options_.holders || silent < options_.silence) return;
+    if (holders_.size() <= options_.holders || !silent) return;
     // Others are asked in the places of these. The group remains the present one, and is judged again some
     // time after its holders are back.
     set_aside(group_);
-    heard_ = groups_[group_].not_before + options_.search_again;
+    heard_ = judged_ = groups_[group_].not_before + options_.search_again;
     return;
   }
-  if (would_lose(*groups_[*next].list) && silent < options_.patience / 2) return;
+  const bool has_holders = std::any_of(holders_.begin(), holders_.end(), [this](const Holder& h) {
+    return h.state == State::Ready && h.group == group_;
+  });
+  if (!silent && !little && (has_holders || loses)) return;
+  if (little && !silent) ++groups_[group_].slow;
   set_aside(group_);
   asked_.clear();
   arrived_.clear();
@@ -364,7 +398,7 @@ void ContentFetch::failed(std::size_t index, const Error& error) {
 void ContentFetch::take_piece(std::uint32_t piece, Bytes bytes) {
   if (piece < written_ || arrived_.count(piece) != 0) return;  // it was received twice
   gained_ = heard_ = services_.clock.monotonic_now();
-  groups_[group_].pause = Duration(0);
+  given_ += bytes.size();
   arrived_[piece] = std::move(bytes);
   write();
 }

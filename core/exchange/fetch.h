@@ -4,11 +4,13 @@
 // pieces, and holders with the same list form a group. Pieces come from the largest group. Each piece is
 // checked against its own sender's list: a holder that sends another one has contradicted itself. If all
 // pieces are here and the whole does not have the right hash, the list was wrong, and all holders that gave
-// it are at fault. The fetch keeps the part at the file's beginning that the next group's list shares. No
-// other holder is at fault: not one that is slow, absent or busy, or holds nothing.
+// it are at fault. The fetch keeps the part at the file's beginning that the next group's list shares. A
+// holder that gives two different lists is at fault, too: one of them is false. No other holder is: not one
+// that is slow, absent or busy, or holds nothing.
 //
-// A group that gives no piece for some seconds is set aside where another one could give, or where more
-// holders are known than can be asked at the same time. Each time that happens, it is left alone for longer.
+// A group that gives nothing or little for some seconds is set aside where another one could give; one that
+// gives nothing, also where more holders are known than can be asked at the same time. Each time that
+// happens, it is left alone for longer, and groups that were left for less time are tried first.
 //
 // Faster holders give more pieces: each holder has a few requests in flight, more the faster it answers, and
 // gets a request for the next piece when it has answered one. Towards the end, and where one piece delays the others, a free
@@ -44,7 +46,11 @@ struct FetchOptions {
   Duration tick = std::chrono::milliseconds(250);
   Duration search_again = std::chrono::seconds(5);  // for further holders
   Duration patience = std::chrono::seconds(60);     // without a single piece; then the fetch fails
+  std::size_t patient_groups = 8;                   // that begin with the whole patience
   Duration silence = std::chrono::seconds(10);      // without a piece, until a group is set aside
+  // Less than that is as bad as silence: 1 Mbit/s, by which the deadlines of calls are made. It is halved for
+  // a group that was set aside for it: the own line may be the slow one.
+  double least_per_second = 125'000;
   bool wait_for_holders = true;  // false: fails once all that were asked have said they don't hold it
   Duration busy_pause = std::chrono::seconds(1);  // the pause after a holder was busy
   Duration least_wait = std::chrono::seconds(1);  // before a piece is asked for a second time
@@ -105,6 +111,7 @@ class ContentFetch {
     State state = State::Asking;
     std::shared_ptr<PieceList> list;  // grows while its parts arrive
     std::size_t group = no_group;     // once the list is whole
+    std::size_t former = no_group;    // of the list that it gave before it was asked again
     std::uint32_t in_flight = 0, allowed = 1, failures = 0;
     bool has_nothing = false;  // its last answer: no such file, or a larger one; the state is Left
     std::uint64_t given = 0;
@@ -114,8 +121,9 @@ class ContentFetch {
   struct Group {
     std::shared_ptr<const PieceList> list;
     bool refuted = false;
-    Duration pause{0};           // how long it was set aside at last; 0: it gave a piece since
+    Duration pause{0};           // how long it was set aside at last; 0: it gave enough since
     MonotonicTime not_before{};  // the end of that
+    int slow = 0;                // how often it was set aside for giving little
   };
   struct Asked {
     std::size_t holder = 0;
@@ -129,10 +137,12 @@ class ContentFetch {
   void ask_list(std::size_t holder);
   void got_list(std::size_t holder, std::uint32_t first, Expected<Bytes> answer);
   void join_group(std::size_t holder);
-  // The one of most holders; `except`: not that one.
+  // Of those that were set aside for the shortest time, the one of most holders; `except`: not that one.
   std::optional<std::size_t> best_group(std::optional<std::size_t> except) const;
   void choose();
   void leave_silent_group();
+  // Whether the present group gave too little in a window that has just ended.
+  bool gives_little(Duration window);
   void set_aside(std::size_t group);
   bool would_lose(const PieceList& next) const;
   void begin_group(std::size_t group, Expected<std::uint32_t> kept);
@@ -168,7 +178,10 @@ class ContentFetch {
   std::multimap<std::uint32_t, Asked> asked_;
   std::optional<MonotonicTime> first_list_;
   MonotonicTime gained_{}, searched_{};
-  MonotonicTime heard_{};  // when the present group gave its last piece, or began
+  MonotonicTime heard_{};           // when the present group gave its last piece, or began
+  MonotonicTime judged_{};          // since when its bytes are counted
+  std::uint64_t given_ = 0;         // by it, since then
+  std::size_t patient_groups_ = 0;  // that have begun
   FetchReport report_;
   std::vector<net::NodeId> liars_;
   std::unique_ptr<TimerHandle> timer_;

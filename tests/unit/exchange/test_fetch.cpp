@@ -48,6 +48,16 @@ sim::Handler only_lists(const Bytes& bytes) {
       };
 }
 
+// Lists other pieces each time, and has none of them.
+sim::Handler makes_up_lists() {
+  return [made = std::make_shared<std::uint64_t>(0)](const net::Caller&, net::Method method, ByteSpan,
+                                                     const net::Respond& respond) {
+    if (method != net::Method::ContentPieces) return respond(make_error(ErrorCode::NotFound, "not here"));
+    const PieceList list = list_of(made_up_bytes(size, 100 + ++*made));
+    respond(encode_piece_list(list.size, list.hashes));
+  };
+}
+
 // Has no room for every second task.
 class CrowdedExecutor final : public Executor {
  public:
@@ -74,6 +84,10 @@ class TestExchangeFetch : public QObject {
   void who_gives_another_piece_than_it_listed_is_found_out();
   void a_majority_of_liars_is_found_out_and_its_good_beginning_kept();
   void a_silent_majority_holds_up_a_fetch_for_seconds_only();
+  void a_majority_that_trickles_holds_up_a_fetch_for_seconds_only();
+  void a_slow_line_is_no_slow_group();
+  void new_lists_without_end_are_found_out();
+  void many_false_lists_do_not_keep_a_fetch_alive();
   void silent_holders_do_not_keep_all_places();
   void claims_of_another_size_are_refused();
   void an_answer_of_any_length_is_refused();
@@ -181,6 +195,66 @@ void TestExchangeFetch::a_silent_majority_holds_up_a_fetch_for_seconds_only() {
   QVERIFY2(hosts.outcome->ok(), hosts.outcome->ok() ? "" : hosts.outcome->error().message.c_str());
   QVERIFY(hosts.content_of(0, "/fetched") == bytes);
   QCOMPARE((*hosts.outcome)->liars, std::size_t{0});  // their lines may be broken
+}
+
+// One piece each nine seconds of both together, and a word that they are busy in between.
+void TestExchangeFetch::a_majority_that_trickles_holds_up_a_fetch_for_seconds_only() {
+  ExchangeHosts hosts(4);
+  const Bytes bytes = made_up_bytes(size, 1);
+  const ContentRef content = hosts.give(3, bytes);
+  const auto last = std::make_shared<MonotonicTime>();
+  for (const std::size_t slow : {1, 2})
+    hosts.network.set_handler(
+        hosts.host(slow).number,
+        [&hosts, last, false_file = gives(made_up_bytes(size, 2))](
+            const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond) {
+          if (method == net::Method::ContentPiece) {
+            if (hosts.world.now() - *last < 9 * second)
+              return respond(make_error(ErrorCode::Exhausted, "too much to do"));
+            *last = hosts.world.now();
+          }
+          false_file(from, method, request, respond);
+        });
+  const auto fetch = hosts.fetch(0, hosts.request(content));
+  QVERIFY(hosts.ended_within(60 * second));
+  QVERIFY2(hosts.outcome->ok(), hosts.outcome->ok() ? "" : hosts.outcome->error().message.c_str());
+  QVERIFY(hosts.content_of(0, "/fetched") == bytes);
+  QCOMPARE((*hosts.outcome)->liars, std::size_t{0});
+}
+
+// A false list beside it costs a part of the file once, not again and again.
+void TestExchangeFetch::a_slow_line_is_no_slow_group() {
+  sim::NetworkOptions line;
+  line.bytes_per_second = 100'000;
+  ExchangeHosts hosts(3, line);
+  const Bytes bytes = made_up_bytes(size, 1);
+  const ContentRef content = hosts.give(1, bytes);
+  hosts.network.set_handler(hosts.host(2).number, only_lists(made_up_bytes(size, 2)));
+  const auto fetch = hosts.fetch(0, hosts.request(content));
+  QVERIFY(hosts.ended_within(300 * second));
+  QVERIFY2(hosts.outcome->ok(), hosts.outcome->ok() ? "" : hosts.outcome->error().message.c_str());
+  QVERIFY(hosts.content_of(0, "/fetched") == bytes);
+}
+
+void TestExchangeFetch::new_lists_without_end_are_found_out() {
+  ExchangeHosts hosts(2);
+  hosts.network.set_handler(hosts.host(1).number, makes_up_lists());
+  const auto fetch = hosts.fetch(0, hosts.request({Hash256{9}, size}));
+  QVERIFY(hosts.ended_within(100 * second));
+  QVERIFY(hosts.outcome->error().code == ErrorCode::Unavailable);
+  QCOMPARE(fetch->liars(), std::vector<net::NodeId>{hosts.host(1).contact.id});
+  QVERIFY(hosts.conduct.points(hosts.host(1).contact.id) > 0);
+}
+
+// Each name of a stranger has a list of its own.
+void TestExchangeFetch::many_false_lists_do_not_keep_a_fetch_alive() {
+  constexpr std::size_t small = 2 * piece_bytes;
+  ExchangeHosts hosts(16);
+  for (std::size_t i = 1; i < 16; ++i)
+    hosts.network.set_handler(hosts.host(i).number, only_lists(made_up_bytes(small, i)));
+  const auto fetch = hosts.fetch(0, hosts.request({Hash256{9}, small}));
+  QVERIFY(hosts.ended_within(160 * second));
+  QVERIFY(hosts.outcome->error().code == ErrorCode::Unavailable);
 }
 
 void TestExchangeFetch::silent_holders_do_not_keep_all_places() {
