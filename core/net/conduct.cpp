@@ -113,18 +113,29 @@ Conduct::Score* Conduct::slow_locked(const platform::IpAddress& from, MonotonicT
   return &found->second;
 }
 
-void Conduct::set_known(const std::vector<NodeId>& ids, const std::vector<platform::IpAddress>& addresses) {
-  const std::lock_guard lock(mutex_);
-  known_ = {ids.begin(), ids.end()};
-  known_addresses_.clear();
-  for (const platform::IpAddress& address : addresses) known_addresses_.insert(host_of(address));
-  std::erase_if(called_from_, [this](const auto& entry) { return known_.count(entry.first) == 0; });
-  for (const auto& [id, address] : called_from_) known_addresses_.insert(address);
+void Conduct::add_address_locked(const NodeId& id, const platform::IpAddress& host) {
+  known_addresses_.insert(host);
+  if (is_ranked(id)) ranked_addresses_.insert(host);
 }
 
-bool Conduct::is_known(const platform::IpAddress& address) const {
+void Conduct::set_known(const std::vector<KnownNode>& nodes) {
   const std::lock_guard lock(mutex_);
-  return known_addresses_.count(host_of(address)) != 0;
+  known_.clear();
+  known_addresses_.clear();
+  ranked_addresses_.clear();
+  for (const KnownNode& node : nodes) {
+    known_.insert(node.id);
+    for (const platform::IpAddress& address : node.addresses) add_address_locked(node.id, host_of(address));
+  }
+  std::erase_if(called_from_, [this](const auto& entry) {
+    return known_.count(entry.first) == 0 && !is_ranked(entry.first);
+  });
+  for (const auto& [id, host] : called_from_) add_address_locked(id, host);
+}
+
+bool Conduct::has_ranked(const platform::IpAddress& address) const {
+  const std::lock_guard lock(mutex_);
+  return ranked_addresses_.count(host_of(address)) != 0;
 }
 
 bool Conduct::welcome(const platform::IpAddress& from) const {
@@ -146,10 +157,10 @@ bool Conduct::may_greet(const platform::IpAddress& from) {
 
 Expected<void> Conduct::check(const Caller& from) {
   const std::lock_guard lock(mutex_);
-  if (known_.count(from.id) != 0) {
+  if (known_.count(from.id) != 0 || is_ranked(from.id)) {
     if (counts(from.endpoint.ip)) {
       called_from_[from.id] = host_of(from.endpoint.ip);
-      known_addresses_.insert(host_of(from.endpoint.ip));
+      add_address_locked(from.id, host_of(from.endpoint.ip));
     }
     return {};
   }

@@ -21,6 +21,7 @@
 
 #include "core/net/ban_list.h"
 #include "core/net/peer_caller.h"
+#include "core/net/peer_ranks.h"
 #include "core/net/token_bucket.h"
 
 namespace neuroshard::net {
@@ -52,22 +53,31 @@ struct ConductRules {
   std::array<double, static_cast<std::size_t>(Fault::Count_)> points{20, 50, 20, 0.25, 100, 20, 4, 50};
 };
 
+// With the addresses that it is known at.
+struct KnownNode {
+  NodeId id{};
+  std::vector<platform::IpAddress> addresses;
+};
+
 class Conduct {
  public:
-  // All outlive it. one_lan: addresses are not counted.  Threads: any, all members.
-  Conduct(BanList& bans, const Clock& clock, bool one_lan, ConductRules rules = {})
-      : bans_(bans), clock_(clock), one_lan_(one_lan), rules_(rules) {}
+  // All outlive it. one_lan: addresses are not counted. ranks: null where all nodes are strangers.
+  // Threads: any, all members.
+  Conduct(BanList& bans, const Clock& clock, bool one_lan, ConductRules rules = {},
+          const PeerRanks* ranks = nullptr)
+      : bans_(bans), clock_(clock), one_lan_(one_lan), rules_(rules), ranks_(ranks) {}
 
   // Counts a fault of `from`. Its address and group count, too, if the address is public (behind a relay it is
   // not). True: the node is banned now.
   bool fault(const Caller& from, Fault fault);
   // Counts a fault of a node that has not proven its id.
   void fault(const platform::IpAddress& from, Fault fault);
-  // Members, and nodes that were reached, with the addresses that they are known at: a replacement for the
-  // former ones. An address stays known as long as its node.
-  void set_known(const std::vector<NodeId>& ids, const std::vector<platform::IpAddress>& addresses);
-  // Whether a known node is at this address, so far as this node knows.
-  bool is_known(const platform::IpAddress& address) const;
+  // Members, and nodes that were reached: a replacement for the former ones. An address stays known as long
+  // as its node.
+  void set_known(const std::vector<KnownNode>& nodes);
+  // Whether a node that is no stranger by its rank is at this address, so far as this node knows. Any
+  // stranger can run a node that is reached, so that is not enough.
+  bool has_ranked(const platform::IpAddress& address) const;
   // Whether an address may connect, before anything is known of the node there.
   bool welcome(const platform::IpAddress& from) const;
   // Whether a TLS handshake with it may begin now; counts it.
@@ -97,18 +107,21 @@ class Conduct {
   const Score* closed_locked(const platform::IpAddress& from, MonotonicTime now) const;
   Score* slow_locked(const platform::IpAddress& from, MonotonicTime now);
   static std::string reason_of(const Score& score);
+  bool is_ranked(const NodeId& id) const { return ranks_ != nullptr && ranks_->of(id) != PeerRank::Stranger; }
+  void add_address_locked(const NodeId& id, const platform::IpAddress& host);
 
   BanList& bans_;
   const Clock& clock_;
   const bool one_lan_;
   const ConductRules rules_;
+  const PeerRanks* const ranks_;
   mutable std::mutex mutex_;
   std::unordered_map<NodeId, Score, NodeIdHash> nodes_;
   std::map<platform::IpAddress, Score> addresses_;
   std::unordered_map<std::uint64_t, Score> groups_;
   std::unordered_set<NodeId, NodeIdHash> known_;
-  std::set<platform::IpAddress> known_addresses_;                            // by set_known
-  std::unordered_map<NodeId, platform::IpAddress, NodeIdHash> called_from_;  // of known nodes
+  std::set<platform::IpAddress> known_addresses_, ranked_addresses_;
+  std::unordered_map<NodeId, platform::IpAddress, NodeIdHash> called_from_;  // of known and ranked nodes
   std::array<std::uint64_t, static_cast<std::size_t>(Fault::Count_)> counts_{};
 };
 

@@ -86,7 +86,8 @@ Expected<std::unique_ptr<PeerHost>> PeerHost::start(crypto::KeyPair key, const R
 }
 
 Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed) {
-  conduct_ = std::make_unique<net::Conduct>(bans_, services_.clock, options.swarm.one_lan);
+  conduct_ = std::make_unique<net::Conduct>(bans_, services_.clock, options.swarm.one_lan,
+                                            net::ConductRules(), &ranks_);
   std::vector<net::NodeId> named;
   for (const swarm::FirstPeer& peer : options.swarm.sources)
     if (peer.id) named.push_back(*peer.id);

@@ -112,17 +112,16 @@ void Member::keep_neighbours() {
 void Member::tell_conduct_who_is_known() {
   if (services_.conduct == nullptr) return;
   const WallTime now = services_.clock.wall_now();
-  std::vector<net::NodeId> ids;
-  std::vector<platform::IpAddress> addresses;
+  std::vector<net::KnownNode> nodes;
   for (const net::NodeRecord* record : book_.proven(now)) {
-    ids.push_back(record->id());
+    nodes.push_back({record->id(), {}});
     for (const net::NodeEndpoint& at : record->endpoints)
-      if (at.reach == net::Reach::Direct) addresses.push_back(at.endpoint.ip);
+      if (at.reach == net::Reach::Direct) nodes.back().addresses.push_back(at.endpoint.ip);
   }
   if (is_member_)
     for (const net::NodeRecord* record : book_.all(now))
-      if (const net::NodeId id = record->id(); is_member_(id)) ids.push_back(id);
-  services_.conduct->set_known(ids, addresses);
+      if (const net::NodeId id = record->id(); is_member_(id)) nodes.push_back({id, {}});
+  services_.conduct->set_known(nodes);
 }
 
 void Member::on_call(const net::Caller& from, net::Method method, Bytes request, net::Respond respond) {

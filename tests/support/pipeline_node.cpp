@@ -218,7 +218,7 @@ class PipelineNode {
 
   void meet(const json& peers) {
     std::vector<net::NodeId> ids;
-    std::vector<platform::IpAddress> addresses;
+    std::vector<net::KnownNode> nodes;
     for (const json& peer : peers) {
       const net::NodeId id = or_fail(hash_from_hex(peer.at("id").get<std::string>()));
       const auto endpoint = or_fail(platform::parse_endpoint(peer.at("address").get<std::string>()));
@@ -226,10 +226,10 @@ class PipelineNode {
     }
     for (const auto& [id, peer] : peers_) {
       ids.push_back(id);
-      addresses.push_back(peer.endpoint.ip);
+      nodes.push_back({id, {peer.endpoint.ip}});
     }
     host_->ranks().know(ids);
-    host_->conduct().set_known(ids, addresses);
+    host_->conduct().set_known(nodes);
   }
 
   std::vector<net::NodeId> holders(const pipeline::StageRange& range) const {

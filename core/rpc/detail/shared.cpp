@@ -127,7 +127,7 @@ bool Shared::may_greet(const platform::IpAddress& address) {
 
 bool Shared::is_shaped(const platform::IpAddress& address) {
   const std::lock_guard lock(services_mutex_);
-  return services_ && services_->conduct != nullptr && !services_->conduct->is_known(address);
+  return services_ && services_->conduct != nullptr && !services_->conduct->has_ranked(address);
 }
 
 Expected<platform::Endpoint> Shared::caller_at(const std::string& peer) const {

@@ -32,6 +32,7 @@ class TestConduct : public QObject {
   void a_program_that_waits_as_told_is_never_banned();
   void a_member_behind_a_flooded_range_comes_through();
   void a_member_at_the_same_address_comes_through();
+  void a_node_that_was_only_reached_is_a_stranger_by_its_bytes();
   void a_node_of_a_flooded_range_that_nobody_knows_is_slow_only();
   void addresses_that_are_not_of_the_internet_are_not_counted();
   void garbage_closes_its_address_and_no_other();
@@ -119,7 +120,7 @@ void TestConduct::a_member_behind_a_flooded_range_comes_through() {
   BanList bans(clock_);
   Conduct conduct(bans, clock_, false);
   const Caller member = caller(77);
-  conduct.set_known({member.id}, {});
+  conduct.set_known({KnownNode{member.id, {}}});
   QVERIFY(conduct.check(member).ok());  // it has called before
   for (int round = 0; round < 200; ++round) {
     clock_.advance(std::chrono::milliseconds(100));
@@ -154,7 +155,7 @@ void TestConduct::a_member_at_the_same_address_comes_through() {
   const Caller member = caller(5);
   Caller culprit = caller(6);
   culprit.endpoint.ip = member.endpoint.ip;
-  conduct.set_known({member.id}, {member.endpoint.ip});
+  conduct.set_known({KnownNode{member.id, {member.endpoint.ip}}});
   for (int i = 0; i < 1000; ++i) conduct.fault(member.endpoint.ip, Fault::NotTls);
   QVERIFY(conduct.welcome(member.endpoint.ip));
   QVERIFY(conduct.check(member).ok());
@@ -167,12 +168,37 @@ void TestConduct::a_member_at_the_same_address_comes_through() {
   }
   QVERIFY2(greeted >= 30 && greeted <= 35, qPrintable(QString::number(greeted)));
   // The control: without a known node behind it, the address is closed.
-  conduct.set_known({}, {});
+  conduct.set_known({});
   QVERIFY(!conduct.welcome(member.endpoint.ip));
   // A known node that misbehaves is banned like any other.
-  conduct.set_known({member.id}, {});
+  conduct.set_known({KnownNode{member.id, {}}});
   QVERIFY(conduct.fault(member, Fault::Equivocation));
   QVERIFY(bans.reason(member.id).has_value());
+}
+
+void TestConduct::a_node_that_was_only_reached_is_a_stranger_by_its_bytes() {
+  BanList bans(clock_);
+  PeerRanks ranks;
+  Conduct conduct(bans, clock_, false, {}, &ranks);
+  const Caller reached = caller(1), member = caller(2), elsewhere = caller(2, 9);
+  const std::vector<KnownNode> nodes = {{reached.id, {reached.endpoint.ip}},
+                                        {member.id, {member.endpoint.ip}}};
+  ranks.set_members({{member.id, PeerRank::Known}});
+  conduct.set_known(nodes);
+  QVERIFY(!conduct.has_ranked(reached.endpoint.ip));
+  QVERIFY(conduct.has_ranked(member.endpoint.ip));
+  // Calls don't change it. A member is known wherever it calls from.
+  QVERIFY(conduct.check(reached).ok() && conduct.check(elsewhere).ok());
+  QVERIFY(!conduct.has_ranked(reached.endpoint.ip));
+  QVERIFY(conduct.has_ranked(elsewhere.endpoint.ip));
+  // Both come through where others' faults have closed their addresses.
+  for (const Caller& node : {reached, member}) {
+    for (int i = 0; i < 150; ++i) conduct.fault(node.endpoint.ip, Fault::NotTls);
+    QVERIFY(conduct.welcome(node.endpoint.ip));
+  }
+  ranks.set_members({});
+  conduct.set_known(nodes);
+  QVERIFY(!conduct.has_ranked(member.endpoint.ip) && !conduct.has_ranked(elsewhere.endpoint.ip));
 }
 
 void TestConduct::a_node_of_a_flooded_range_that_nobody_knows_is_slow_only() {

@@ -109,7 +109,7 @@ class GrpcPair final : public PeerPair {
     rules.internet_only = false;
     return rules;
   }
-  net::Conduct conduct_b{bans_b, clock_, false, rules()};
+  net::Conduct conduct_b{bans_b, clock_, false, rules(), &ranks_of_b};
   PumpExecutor executor_;
 
  private:

@@ -79,6 +79,7 @@ class TestRefusals : public QObject {
   void no_hello_and_unknown_calls();
   void garbage_is_no_news_for_ever();
   void garbage_closes_its_address_to_strangers();
+  void bytes_of_a_node_that_was_only_reached_wait();
   void oversized();
   void slow_hello();
   void slow_request();
@@ -243,9 +244,26 @@ void TestRefusals::garbage_closes_its_address_to_strangers() {
   QVERIFY(!served(pair, *before));
   QCOMPARE(pair.refusals_b.of(net::Refusal::TooSlow), 0u);
   // The same address, with a known node behind it: the open connection is heard, and a new one comes through.
-  pair.conduct_b.set_known({pair.id_a}, {platform::IpAddress::v4(127, 0, 0, 1)});
+  pair.conduct_b.set_known({net::KnownNode{pair.id_a, {platform::IpAddress::v4(127, 0, 0, 1)}}});
   QVERIFY(served(pair, *before));
   QVERIFY(pair.connect());
+}
+
+// A request of that size arrives at once from a known peer, and takes seconds where the bytes wait.
+void TestRefusals::bytes_of_a_node_that_was_only_reached_wait() {
+  constexpr std::size_t large = 256u << 10;
+  GrpcPair pair;
+  const net::NodeId id = crypto::node_id(key_of(9).public_key());
+  const net::KnownNode node{id, {platform::IpAddress::v4(127, 0, 0, 1)}};
+  pair.conduct_b.set_known({node});
+  Client reached(pair.answering().endpoint(), pem_of(key_of(9)));
+  QVERIFY(!reached.call(pair, wire::call_path, good_hello(), large).ok());
+  QVERIFY(pair.refusals_b.of(net::Refusal::TooSlow) >= 1);
+  pair.ranks_of_b.set_members({{id, net::PeerRank::Known}});
+  pair.conduct_b.set_known({node});
+  Client known(pair.answering().endpoint(), pem_of(key_of(9)));
+  const grpc::Status status = known.call(pair, wire::call_path, good_hello(), large);
+  QVERIFY2(status.ok(), status.error_message().c_str());
 }
 
 void TestRefusals::oversized() {
