@@ -3,44 +3,49 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "core/crypto/hash.h"
+#include <utility>
 
 namespace neuroshard::exchange {
 
-namespace {
-
-Expected<HashedFile> hash_part(storage::ReadableFile& file, std::uint64_t offset, std::uint64_t size) {
-  HashedFile hashed;
-  hashed.pieces.size = size;
-  crypto::Sha256 whole;
-  Bytes buffer;
-  for (std::uint32_t piece = 0; piece < piece_count(size); ++piece) {
-    buffer.resize(piece_length(size, piece));
-    NS_RETURN_IF_ERROR(file.read_at(offset + piece * piece_bytes, buffer));
-    whole.update(buffer);
-    hashed.pieces.hashes.push_back(crypto::sha256(buffer));
-  }
-  hashed.hash = whole.finish();
-  return hashed;
+ContentHasher::ContentHasher(storage::FileEnv& env, ContentPlace place, std::uint64_t size)
+    : env_(env), place_(std::move(place)) {
+  pieces_.size = size;
 }
 
-}  // namespace
+Expected<bool> ContentHasher::read(std::uint32_t pieces) {
+  const std::uint64_t size = pieces_.size;
+  if (!file_) {
+    NS_ASSIGN_OR_RETURN(file_, env_.open_read(place_.path));
+    if (place_.offset > file_->size() || size > file_->size() - place_.offset)
+      return make_error(ErrorCode::Corrupt, place_.path + " is shorter than it was");
+  }
+  auto piece = static_cast<std::uint32_t>(pieces_.hashes.size());
+  const std::uint32_t all = piece_count(size);
+  const std::uint32_t end = piece + std::min(pieces, all - piece);
+  for (; piece < end; ++piece) {
+    buffer_.resize(piece_length(size, piece));
+    NS_RETURN_IF_ERROR(file_->read_at(place_.offset + piece * piece_bytes, buffer_));
+    whole_.update(buffer_);
+    pieces_.hashes.push_back(crypto::sha256(buffer_));
+  }
+  return end == all;
+}
+
+HashedFile ContentHasher::finish() {
+  return {whole_.finish(), std::move(pieces_)};
+}
 
 Expected<HashedFile> hash_file(storage::FileEnv& env, const std::string& path) {
   NS_ASSIGN_OR_RETURN(const auto file, env.open_read(path));
-  if (!valid_size(file->size())) {
+  const std::uint64_t size = file->size();
+  if (!valid_size(size)) {
     return make_error(ErrorCode::Exhausted, fmt::format("{} has {} bytes; nodes exchange files of 1 to {}",
-                                                        path, file->size(), max_content_bytes));
+                                                        path, size, max_content_bytes));
   }
-  return hash_part(*file, 0, file->size());
-}
-
-Expected<HashedFile> hash_content(storage::FileEnv& env, const ContentPlace& place, std::uint64_t size) {
-  NS_ASSIGN_OR_RETURN(const auto file, env.open_read(place.path));
-  if (place.offset > file->size() || size > file->size() - place.offset)
-    return make_error(ErrorCode::Corrupt, place.path + " is shorter than it was");
-  return hash_part(*file, place.offset, size);
+  ContentHasher hasher(env, {path, 0}, size);
+  NS_ASSIGN_OR_RETURN(const bool all, hasher.read(piece_count(size)));
+  NS_CHECK(all);
+  return hasher.finish();
 }
 
 Expected<Bytes> read_piece(storage::FileEnv& env, const ContentPlace& place, std::uint64_t size,

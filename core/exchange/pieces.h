@@ -3,11 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "core/base/cancel.h"
 #include "core/base/expected.h"
+#include "core/crypto/hash.h"
 #include "core/exchange/messages.h"
 #include "core/storage/file_env.h"
 
@@ -27,8 +28,25 @@ struct ContentPlace {
 
 // Reads a file once. Exhausted: empty, or over max_content_bytes.
 Expected<HashedFile> hash_file(storage::FileEnv& env, const std::string& path);
-// The same for `size` bytes of a file. Corrupt: it has no such part.
-Expected<HashedFile> hash_content(storage::FileEnv& env, const ContentPlace& place, std::uint64_t size);
+
+// Hashes content part by part, so that other work of the disk can pass in between.
+class ContentHasher {
+ public:
+  // env: outlives it. size: valid.
+  ContentHasher(storage::FileEnv& env, ContentPlace place, std::uint64_t size);
+  // Reads up to so many further pieces. True: all have been read. Corrupt: the file has no such part.
+  Expected<bool> read(std::uint32_t pieces);
+  // Once, after all have been read.
+  HashedFile finish();
+
+ private:
+  storage::FileEnv& env_;
+  const ContentPlace place_;
+  std::unique_ptr<storage::ReadableFile> file_;  // null before the first read
+  crypto::Sha256 whole_;
+  PieceList pieces_;
+  Bytes buffer_;
+};
 
 Expected<Bytes> read_piece(storage::FileEnv& env, const ContentPlace& place, std::uint64_t size,
                            std::uint32_t piece);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/crypto/hash.h"
+#include "core/net/address_group.h"
 
 namespace neuroshard::exchange {
 namespace {
@@ -30,6 +31,7 @@ ContentServer::ContentServer(ServerServices services, ServerLimits limits, Gone 
     : services_(services),
       limits_(limits),
       gone_(std::move(gone)),
+      places_(limits.requests),
       results_(std::make_shared<net::Mailbox>(services.executor)) {}
 
 ContentServer::~ContentServer() {
@@ -85,15 +87,15 @@ void ContentServer::on_call(const net::Caller& from, net::Method method, ByteSpa
                   make_error(ErrorCode::InvalidArgument, "the content has fewer pieces"), reply);
   }
   file->second.asked = services_.clock.monotonic_now();
-  const auto in_flight = of_caller_.find(from.id);
-  if (waiting_.size() >= limits_.in_all ||
-      (in_flight != of_caller_.end() && in_flight->second >= limits_.per_caller)) {
+  const net::PeerRank rank =
+      services_.ranks != nullptr ? services_.ranks->of(from.id) : net::PeerRank::Stranger;
+  const net::SlotUser user{from.id, net::limit_group(from.endpoint.ip), rank, false};
+  if (!places_.take(user)) {
     ++counts_.refused;
     return reply(make_error(ErrorCode::Exhausted, "too many requests for pieces are open; ask again later"));
   }
-  ++of_caller_[from.id];
   const std::uint64_t number = next_++;
-  waiting_[number] = {from.id, method, *request, reply};
+  waiting_[number] = {user, method, *request, reply};
   take(number);
 }
 
@@ -119,19 +121,26 @@ void ContentServer::give_list(std::uint64_t number, File& file) {
 void ContentServer::read_list(const Hash256& hash) {
   File& file = files_.at(hash);
   file.reading = true;
-  const bool posted = services_.disk.post([this, hash, size = file.size, place = file.place,
-                                           &env = services_.files, results = results_] {
-    Expected<std::shared_ptr<const PieceList>> list = not_here();
-    auto hashed = hash_content(env, place, size);
-    if (!hashed.ok())
-      list = std::move(hashed).error();
-    else if (hashed->hash != hash)
-      list = make_error(ErrorCode::Corrupt, place.path + " has changed");
-    else
-      list = std::make_shared<const PieceList>(std::move(hashed->pieces));
-    results->put([this, hash, size, place, list = std::move(list)] { got_list(hash, size, place, list); });
-  });
-  if (!posted) got_list(hash, file.size, file.place, busy());
+  read_on(std::make_shared<Reading>(services_.files, hash, file));
+}
+
+// Other tasks of the disk pass before the next part is read.
+void ContentServer::read_on(const std::shared_ptr<Reading>& reading) {
+  const bool posted =
+      services_.disk.post([this, reading, pieces = limits_.hashed_at_once, results = results_] {
+        const Expected<bool> all = reading->hasher.read(pieces);
+        results->put([this, reading, all] { has_read(reading, all); });
+      });
+  if (!posted) got_list(*reading, busy());
+}
+
+void ContentServer::has_read(const std::shared_ptr<Reading>& reading, const Expected<bool>& all) {
+  if (!all.ok()) return got_list(*reading, all.error());
+  if (!*all) return read_on(reading);
+  HashedFile hashed = reading->hasher.finish();
+  if (hashed.hash != reading->hash)
+    return got_list(*reading, make_error(ErrorCode::Corrupt, reading->place.path + " has changed"));
+  got_list(*reading, std::make_shared<const PieceList>(std::move(hashed.pieces)));
 }
 
 std::vector<std::uint64_t> ContentServer::waiting_for_list(const Hash256& hash) const {
@@ -141,12 +150,12 @@ std::vector<std::uint64_t> ContentServer::waiting_for_list(const Hash256& hash) 
   return numbers;
 }
 
-void ContentServer::got_list(const Hash256& hash, std::uint64_t size, const ContentPlace& place,
-                             Expected<std::shared_ptr<const PieceList>> list) {
+void ContentServer::got_list(const Reading& reading, Expected<std::shared_ptr<const PieceList>> list) {
+  const Hash256& hash = reading.hash;
   const auto found = files_.find(hash);
   const std::vector<std::uint64_t> asked = waiting_for_list(hash);
   if (found != files_.end()) found->second.reading = false;
-  if (found != files_.end() && (found->second.size != size || found->second.place != place)) {
+  if (found != files_.end() && (found->second.size != reading.size || found->second.place != reading.place)) {
     if (!asked.empty()) read_list(hash);  // it was offered with other bytes meanwhile
     return;
   }
@@ -208,8 +217,7 @@ void ContentServer::got_piece(std::uint64_t number, const Hash256& hash, Expecte
 void ContentServer::finish(std::uint64_t number, Expected<Bytes> answer) {
   const auto found = waiting_.find(number);
   if (found == waiting_.end()) return;
-  const auto count = of_caller_.find(found->second.from);
-  if (count != of_caller_.end() && --count->second == 0) of_caller_.erase(count);
+  places_.give_back(found->second.from);
   const net::Reply reply = std::move(found->second.reply);
   waiting_.erase(found);
   reply(std::move(answer));

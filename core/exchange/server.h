@@ -4,7 +4,8 @@
 // changed on the disk is no longer offered.
 //
 // Bounds, beside the user's limits of the line (net/limited_transport.h) and the rates of the methods
-// (net/method_table.h): open requests of one caller and of all, lists in memory, offered files.
+// (net/method_table.h): open requests of one caller, of strangers and of all, lists in memory, offered files.
+// A large file is hashed part by part, and pieces leave in between.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +23,16 @@
 #include "core/exchange/pieces.h"
 #include "core/net/mailbox.h"
 #include "core/net/method_table.h"
+#include "core/net/peer_ranks.h"
+#include "core/net/slot_pool.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::exchange {
 
 struct ServerLimits {
-  std::size_t per_caller = 8;  // requests on the disk or waiting for it
-  std::size_t in_all = 64;     // 16 MiB of pieces
+  // Requests on the disk or waiting for it: 16 MiB of pieces. 21 are kept for known peers.
+  net::SlotLimits requests{64, 8, 16, 21, 0};
+  std::uint32_t hashed_at_once = 64;  // pieces: 16 MiB
   std::size_t files = 4096;
   std::size_t names = 64;
   std::uint64_t listed_pieces =
@@ -41,6 +45,7 @@ struct ServerServices {  // all outlive it
   const Clock& clock;
   storage::FileEnv& files;
   Logger& logger;
+  const net::PeerRanks* ranks = nullptr;  // null: all callers are strangers
 };
 
 struct ServerCounts {
@@ -78,18 +83,27 @@ class ContentServer {
     bool reading = false;
   };
   struct Waiting {
-    net::NodeId from{};
+    net::SlotUser from;
     net::Method method{};
     PieceRequest request;
     net::Reply reply;
   };
 
+  struct Reading {  // of a list
+    Reading(storage::FileEnv& env, const Hash256& of, const File& file)
+        : hash(of), size(file.size), place(file.place), hasher(env, file.place, file.size) {}
+    const Hash256 hash;
+    const std::uint64_t size;
+    const ContentPlace place;
+    ContentHasher hasher;  // the disk's executor uses it until all is read
+  };
+
   void refuse(net::Fault fault, Error error, const net::Reply& reply);
   void take(std::uint64_t number);
   void read_list(const Hash256& hash);
-  // size, place: of the bytes that were read for it.
-  void got_list(const Hash256& hash, std::uint64_t size, const ContentPlace& place,
-                Expected<std::shared_ptr<const PieceList>> list);
+  void read_on(const std::shared_ptr<Reading>& reading);
+  void has_read(const std::shared_ptr<Reading>& reading, const Expected<bool>& all);
+  void got_list(const Reading& reading, Expected<std::shared_ptr<const PieceList>> list);
   std::vector<std::uint64_t> waiting_for_list(const Hash256& hash) const;
   void give_list(std::uint64_t number, File& file);
   void read_piece_of(std::uint64_t number, const File& file);
@@ -104,7 +118,7 @@ class ContentServer {
   std::unordered_map<Hash256, File, net::NodeIdHash> files_;
   std::map<std::string, NamedContent> names_;
   std::map<std::uint64_t, Waiting> waiting_;
-  std::unordered_map<net::NodeId, std::size_t, net::NodeIdHash> of_caller_;
+  net::SlotPool places_;  // of waiting_
   std::uint64_t next_ = 0, uses_ = 0;
   ServerCounts counts_;
   const std::shared_ptr<net::Mailbox> results_;  // of the disk; none may get lost

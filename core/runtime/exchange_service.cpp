@@ -70,10 +70,13 @@ ExchangeService::ExchangeService(PeerHost& host, const RuntimeServices& services
       disk_(make_thread_executor("ns-exchange", disk_queue)) {
   std::array<std::uint8_t, 8> seed{};
   services_.entropy.fill({seed.data(), seed.size()});
+  exchange::ServerLimits limits;
+  if (options_.one_lan) limits.requests.per_group = 0;
   host_.run([&] {
     server_ = std::make_unique<exchange::ContentServer>(
-        exchange::ServerServices{host_.executor(), *disk_, host_.clock(), services_.files, services_.logger},
-        exchange::ServerLimits{}, [this](const Hash256& hash) { on_file_gone(hash); });
+        exchange::ServerServices{host_.executor(), *disk_, host_.clock(), services_.files, services_.logger,
+                                 &host_.ranks()},
+        limits, [this](const Hash256& hash) { on_file_gone(hash); });
     methods_ = host_.member().methods().add(
         {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece},
         net::MethodLimits(std::make_shared<net::RequestLimiter>(content_limits, options_.one_lan,

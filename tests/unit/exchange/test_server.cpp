@@ -71,6 +71,8 @@ class TestExchangeServer : public QObject {
   void gives_what_it_holds();
   void nonsense_is_refused_and_counted();
   void one_caller_gets_so_much_at_a_time();
+  void strangers_leave_places_for_members();
+  void pieces_leave_while_a_large_file_is_hashed();
   void who_asks_too_often_is_refused();
   void a_file_that_changed_is_not_given();
   void a_file_that_is_gone_is_not_offered();
@@ -132,6 +134,65 @@ void TestExchangeServer::one_caller_gets_so_much_at_a_time() {
   // Waiting is no fault, and its place is free again.
   QCOMPARE(hosts.conduct.points(from.id), 0.0);
   QVERIFY(ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 0})).ok());
+}
+
+// The disk does nothing, so every request that is taken waits.
+void TestExchangeServer::strangers_leave_places_for_members() {
+  HeldExecutor executor;
+  ManualClock clock;
+  neuroshard::testing::MemoryFileEnv files;
+  NullLogger logger;
+  net::PeerRanks ranks;
+  std::size_t refused = 0;
+  const ContentRef content{Hash256{1}, 10};
+  ContentServer server({executor, executor, clock, files, logger, &ranks}, {});
+  QVERIFY(server.offer(content, "/file"));
+  // Eight requests of one key; the number of those that are refused.
+  const auto ask_eight = [&](std::uint8_t key, std::uint8_t network) {
+    net::Caller from;
+    from.id.fill(key);
+    from.endpoint = {platform::IpAddress::v4(11, 22, network, key), 9000};
+    refused = 0;
+    for (int i = 0; i < 8; ++i)
+      server.on_call(from, net::Method::ContentPieces, encode_piece_request({content.hash, 0}),
+                     [&refused](const net::Answer& answer) {
+                       refused += !answer.with.ok() && answer.with.error().code == ErrorCode::Exhausted;
+                     });
+    return refused;
+  };
+  // Of one group of addresses: 16.
+  for (const std::uint8_t key : {1, 2}) QCOMPARE(ask_eight(key, 1), std::size_t{0});
+  QCOMPARE(ask_eight(3, 1), std::size_t{8});
+  // Of all strangers: 43.
+  for (const std::uint8_t key : {4, 5, 6}) QCOMPARE(ask_eight(key, key), std::size_t{0});
+  QCOMPARE(ask_eight(7, 7), std::size_t{5});
+  QCOMPARE(ask_eight(8, 8), std::size_t{8});
+  net::NodeId member{};
+  member.fill(9);
+  ranks.set_members({{member, net::PeerRank::Known}});
+  QCOMPARE(ask_eight(9, 1), std::size_t{0});
+}
+
+void TestExchangeServer::pieces_leave_while_a_large_file_is_hashed() {
+  HeldExecutor executor;
+  ManualClock clock;
+  neuroshard::testing::MemoryFileEnv files;
+  NullLogger logger;
+  std::vector<Expected<Bytes>> answers;
+  ServerLimits limits;
+  limits.hashed_at_once = 1;
+  ContentServer server({executor, executor, clock, files, logger}, limits);
+  const Bytes bytes = made_up_bytes(3 * piece_bytes, 1);
+  QVERIFY(storage::write_file_atomic(files, "/file", bytes).ok());
+  const ContentRef content{crypto::sha256(bytes), bytes.size()};
+  QVERIFY(server.offer(content, "/file"));
+  ask_later(server, net::Method::ContentPieces, {content.hash, 0}, answers);
+  ask_later(server, net::Method::ContentPiece, {content.hash, 1}, answers);
+  executor.run();
+  QCOMPARE(answers.size(), std::size_t{2});
+  QVERIFY(answers[0].ok() && answers[0]->size() == piece_bytes);  // the piece
+  QVERIFY(answers[1].ok());
+  QCOMPARE(decode_piece_list(*answers[1], 0)->hashes.size(), std::size_t{3});
 }
 
 void TestExchangeServer::who_asks_too_often_is_refused() {
