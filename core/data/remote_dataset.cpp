@@ -161,6 +161,7 @@ class Opening {
     constexpr Duration short_patience = std::chrono::seconds(3);
     const Duration patience = something_held ? short_patience : options_.peer_patience;
     NS_ASSIGN_OR_RETURN(const auto claims, options_.peers->manifests(patience, cancel_));
+    const auto held = load_manifest(env_, directory_, options_.trust);
     Error last = make_error(ErrorCode::NotFound, "no other node has a manifest of this publisher");
     std::size_t tried = 0;
     for (const ManifestClaim& claim : claims) {
@@ -169,7 +170,8 @@ class Opening {
         options_.peers->refuted(claim);
         continue;
       }
-      if (is_held(claim)) break;  // nothing newer
+      // Nothing newer, or what is here under a false date.
+      if ((held.ok() && claim.updated_ms <= held->updated_ms) || is_held(claim)) continue;
       NS_RETURN_IF_ERROR(clear());
       PeerFile file;
       file.sha256 = claim.sha256;

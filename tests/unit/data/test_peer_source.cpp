@@ -235,6 +235,20 @@ class TestPeerSource : public QObject {
     QVERIFY(yesterday.lies.empty());  // it is signed, and so no lie
   }
 
+  void a_false_date_of_the_held_manifest_hides_no_newer_one() {
+    const Published old = publish("/out", key(1), 2000);
+    const Published newer = again(old, key(1), old.content.updated_ms + 1000);
+    Others others(*env_);
+    hold_all(others, old);
+    others.claims = {others.claim(old.manifest, old.signature, old.content.updated_ms)};
+    QVERIFY(open_remote_dataset(*env_, clock_, logger_, options(&others), {}).ok());
+    others.claims = {others.claim(old.manifest, old.signature, newer.content.updated_ms + 1),
+                     others.claim(newer.manifest, newer.signature, newer.content.updated_ms)};
+    const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&others), {});
+    QVERIFY2(dataset.ok(), dataset.ok() ? "" : dataset.error().describe().c_str());
+    QCOMPARE((*dataset)->manifest().updated_ms, newer.content.updated_ms);
+  }
+
   void a_manifest_that_nobody_gives_is_passed_over() {
     const Published data = publish("/out", key(1), 2000);
     Others others(*env_);
