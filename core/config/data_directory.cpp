@@ -80,7 +80,8 @@ Expected<void> DataDirectory::open_or_create(const DataDirectoryOptions& options
   path_ = failed ? options.path : absolute.lexically_normal().string();
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
   storage::FileEnv& files = services_.files;
-  created_now_ = !files.exists(format_path());
+  NS_ASSIGN_OR_RETURN(const bool has_format, files.has_name(format_path()));
+  created_now_ = !has_format;
   if (created_now_ && !options.create) {
     return make_error(
         ErrorCode::NotFound,
@@ -127,7 +128,8 @@ Expected<void> DataDirectory::open_profile(const DataDirectoryOptions& options) 
   if (!options.profile.empty()) {
     NS_ASSIGN_OR_RETURN(wanted, load_network_profile(services_.files, options.profile));
   }
-  if (!services_.files.exists(profile_path())) {
+  NS_ASSIGN_OR_RETURN(const bool present, services_.files.has_name(profile_path()));
+  if (!present) {
     if (!wanted) {
       NS_ASSIGN_OR_RETURN(wanted, builtin_profile("solo"));
     }
@@ -167,7 +169,8 @@ Expected<void> DataDirectory::open_profile(const DataDirectoryOptions& options) 
 Expected<void> DataDirectory::open_settings(const DataDirectoryOptions& options) {
   setting_flags_ = options.setting_flags;
   environment_ = options.environment;
-  if (services_.files.exists(settings_path())) {
+  NS_ASSIGN_OR_RETURN(const bool present, services_.files.has_name(settings_path()));
+  if (present) {
     NS_ASSIGN_OR_RETURN(const Bytes bytes,
                         storage::read_file(services_.files, settings_path(), max_settings_bytes));
     auto file = parse_settings(bytes);
@@ -187,7 +190,8 @@ Expected<void> DataDirectory::open_settings(const DataDirectoryOptions& options)
 
 Expected<void> DataDirectory::open_instance() {
   const std::string path = path_ + "/instance";
-  if (!services_.files.exists(path)) {
+  NS_ASSIGN_OR_RETURN(const bool present, services_.files.has_name(path));
+  if (!present) {
     instance_id_ = random_uuid(services_.entropy);
     return storage::write_file_atomic(services_.files, path, as_bytes(instance_id_ + '\n'));
   }
@@ -201,7 +205,8 @@ Expected<void> DataDirectory::open_instance() {
 
 Expected<void> DataDirectory::open_node_key() {
   const std::string path = node_key_path();
-  if (!services_.files.exists(path)) {
+  NS_ASSIGN_OR_RETURN(const bool present, services_.files.has_name(path));
+  if (!present) {
     node_key_ = crypto::KeyPair::generate(services_.entropy);
     const crypto::Secret file = crypto::encode_node_key(*node_key_);
     return storage::write_file_atomic(services_.files, path, file.bytes());
@@ -220,7 +225,8 @@ Expected<void> DataDirectory::open_node_key() {
 
 Expected<void> DataDirectory::open_wallet(const DataDirectoryOptions& options) {
   const std::string path = keystore_path();
-  if (services_.files.exists(path)) {
+  NS_ASSIGN_OR_RETURN(const bool present, services_.files.has_name(path));
+  if (present) {
     auto bytes = storage::read_file(services_.files, path, crypto::max_keystore_bytes);
     // Too long for a wallet is damaged, too.
     if (!bytes.ok() && bytes.error().code != ErrorCode::Exhausted) return std::move(bytes).error();
@@ -255,7 +261,8 @@ Expected<void> DataDirectory::open_identity(const DataDirectoryOptions& options)
 Expected<void> DataDirectory::store_settings(SettingsFile file) {
   // Resolve first: a file that would not open again must not be written.
   NS_ASSIGN_OR_RETURN(Settings settings, Settings::resolve({&profile_, &file, environment_, setting_flags_}));
-  if (services_.files.exists(settings_path())) {
+  NS_ASSIGN_OR_RETURN(const bool present, services_.files.has_name(settings_path()));
+  if (present) {
     NS_ASSIGN_OR_RETURN(const Bytes old,
                         storage::read_file(services_.files, settings_path(), max_settings_bytes));
     NS_RETURN_IF_ERROR(storage::write_file_atomic(services_.files, settings_path() + ".bak", old));

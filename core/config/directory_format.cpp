@@ -78,7 +78,8 @@ Expected<void> back_up(storage::FileEnv& files, const std::string& directory, st
 
 Expected<void> open_format(storage::FileEnv& files, const std::string& directory, std::uint32_t current,
                            Span<const FormatMigration> migrations) {
-  if (!files.exists(directory + "/FORMAT")) return start_new(files, directory, current);
+  NS_ASSIGN_OR_RETURN(const bool present, files.has_name(directory + "/FORMAT"));
+  if (!present) return start_new(files, directory, current);
   NS_ASSIGN_OR_RETURN(std::uint32_t format, read_format(files, directory));
   if (format == current) return {};
   if (format > current) {

@@ -28,7 +28,8 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
 Expected<std::uint64_t> read_size(const std::string& path, storage::FileEnv& files,
                                   const ConsensusPart& consensus) {
   const std::string file = size_path(path);
-  if (!files.exists(file)) return std::uint64_t{0};
+  NS_ASSIGN_OR_RETURN(const bool present, files.has_name(file));
+  if (!present) return std::uint64_t{0};
   auto bytes = storage::read_file(files, file, most_size_digits);
   if (!bytes.ok() && bytes.error().code != ErrorCode::Exhausted) return std::move(bytes).error();
   const auto size = bytes.ok() ? parse_size(as_text(*bytes)) : std::nullopt;

@@ -53,6 +53,7 @@ class CountedFiles final : public FileEnv {
   Expected<void> sync_directory(const std::string& path) override { return files_.sync_directory(path); }
   Expected<std::vector<DirectoryEntry>> list(const std::string& path) override { return files_.list(path); }
   bool exists(const std::string& path) override { return files_.exists(path); }
+  Expected<bool> has_name(const std::string& path) override { return files_.has_name(path); }
   Expected<std::uint64_t> free_bytes(const std::string& path) override { return files_.free_bytes(path); }
 
  private:

@@ -105,6 +105,9 @@ class FileEnv {
   virtual Expected<void> sync_directory(const std::string& path) = 0;
   virtual Expected<std::vector<DirectoryEntry>> list(const std::string& path) = 0;  // sorted by name
   virtual bool exists(const std::string& path) = 0;
+  // Whether something has this name, even a link to nothing. An error: nobody knows, for example because the disk
+  // does not answer. For a file that is made anew where it is missing, and must not be lost.
+  virtual Expected<bool> has_name(const std::string& path) = 0;
   virtual Expected<std::uint64_t> free_bytes(
       const std::string& path) = 0;  // for this user, at an existing path
 };

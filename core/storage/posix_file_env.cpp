@@ -262,6 +262,13 @@ class PosixFileEnv final : public FileEnv {
     return ::stat(path.c_str(), &info) == 0;
   }
 
+  Expected<bool> has_name(const std::string& path) override {
+    struct stat info {};
+    if (::lstat(path.c_str(), &info) == 0) return true;
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    return posix_error(errno, "examine", path);
+  }
+
   Expected<std::uint64_t> free_bytes(const std::string& path) override {
     struct statvfs info {};
     if (::statvfs(path.c_str(), &info) != 0) return posix_error(errno, "measure the free space at", path);

@@ -88,6 +88,7 @@ class FaultFileEnv final : public storage::FileEnv {
     return inner_.list(path);
   }
   bool exists(const std::string& path) override { return inner_.exists(path); }
+  Expected<bool> has_name(const std::string& path) override { return inner_.has_name(path); }
   Expected<std::uint64_t> free_bytes(const std::string& path) override { return inner_.free_bytes(path); }
 
  private:

@@ -44,6 +44,7 @@ class MemoryFileEnv final : public storage::FileEnv {
   Expected<void> sync_directory(const std::string& path) override;
   Expected<std::vector<storage::DirectoryEntry>> list(const std::string& path) override;
   bool exists(const std::string& path) override;
+  Expected<bool> has_name(const std::string& path) override { return exists(path); }
   Expected<std::uint64_t> free_bytes(const std::string& path) override;
 
   // A file or a folder; public for the files that this environment hands out.

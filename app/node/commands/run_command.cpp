@@ -81,7 +81,8 @@ void show_state(const node::StateChanged& changed, const node::Snapshot& view, C
 // A new wallet's words go to standard error. A program that starts this one may show them to nobody.
 Expected<void> check_wallet(const CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
-  if (context.files.exists(directory + "/wallet.keystore")) return {};
+  NS_ASSIGN_OR_RETURN(const bool present, context.files.has_name(directory + "/wallet.keystore"));
+  if (present) return {};
   return no_wallet(directory);
 }
 

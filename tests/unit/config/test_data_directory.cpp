@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include <array>
+#include <filesystem>
 
 #include "core/config/data_directory.h"
 #include "core/config/detail/directory_format.h"
@@ -34,6 +35,8 @@ class TestDataDirectory : public QObject {
   void a_flag_can_be_kept();
   void damaged_files_are_named_data();
   void damaged_files_are_named();
+  void what_cannot_be_reached_is_not_made_anew_data();
+  void what_cannot_be_reached_is_not_made_anew();
   void read_only_disk_is_said();
   void full_disk_is_said();
   void a_disk_that_goes_away_is_not_replaced();
@@ -90,6 +93,7 @@ class SmallDisk : public storage::FileEnv {
     return inner_.list(p);
   }
   bool exists(const std::string& p) override { return inner_.exists(p); }
+  Expected<bool> has_name(const std::string& p) override { return inner_.has_name(p); }
   Expected<std::uint64_t> free_bytes(const std::string&) override { return std::uint64_t{12} << 20; }
 
  private:
@@ -109,6 +113,21 @@ class UnpluggedDisk final : public SmallDisk {
     return made;
   }
   Expected<std::uint64_t> free_bytes(const std::string&) override { return std::uint64_t{1} << 40; }
+};
+
+// Does not say whether it has one of its files, and denies it to those who take a yes or a no.
+class SilentDisk final : public SmallDisk {
+ public:
+  SilentDisk(storage::FileEnv& inner, std::string name) : SmallDisk(inner), name_(std::move(name)) {}
+  bool exists(const std::string& p) override { return !p.ends_with(name_) && SmallDisk::exists(p); }
+  Expected<bool> has_name(const std::string& p) override {
+    if (p.ends_with(name_)) return make_error(ErrorCode::Io, "cannot examine " + p);
+    return SmallDisk::has_name(p);
+  }
+  Expected<std::uint64_t> free_bytes(const std::string&) override { return std::uint64_t{1} << 40; }
+
+ private:
+  const std::string name_;
 };
 
 }  // namespace
@@ -342,6 +361,39 @@ void TestDataDirectory::damaged_files_are_named() {
   QVERIFY(!refused.ok());
   QVERIFY2(refused.error().describe().find(name) != std::string::npos, refused.error().describe().c_str());
   QCOMPARE(read(name), content.toStdString());
+}
+
+void TestDataDirectory::what_cannot_be_reached_is_not_made_anew_data() {
+  QTest::addColumn<int>("unused");
+  for (const char* name :
+       {"FORMAT", "profile.json", "settings.toml", "instance", "node.key", "wallet.keystore"})
+    QTest::newRow(name) << 0;
+}
+
+// A disk that does not answer, and a link to a disk that is not mounted.
+void TestDataDirectory::what_cannot_be_reached_is_not_made_anew() {
+  const std::string name = QTest::currentDataTag();
+  {
+    const auto first = open();
+    QVERIFY(first.ok());
+    QVERIFY((*first)->set_setting(Setting::CpuThreads, {2, {}}).ok());
+  }
+  const std::string content = read(name);
+  SilentDisk silent(files_, name);
+  const auto refused = DataDirectory::open(options_, {silent, entropy_, clock_, logger_});
+  QVERIFY(!refused.ok());
+  QCOMPARE(refused.error().code, ErrorCode::Io);
+  QCOMPARE(read(name), content);
+
+  const std::filesystem::path path = options_.path + "/" + name, away = options_.path + "/../away";
+  std::filesystem::rename(path, away);
+  std::filesystem::create_symlink(away, path);
+  QVERIFY(open().ok());
+  std::filesystem::rename(away, away.string() + "-now");
+  QVERIFY(!open().ok());
+  QVERIFY(std::filesystem::is_symlink(path));
+  std::filesystem::rename(away.string() + "-now", away);
+  QCOMPARE(read(name), content);
 }
 
 void TestDataDirectory::read_only_disk_is_said() {

@@ -39,6 +39,7 @@ class NoSyncFileEnv final : public storage::FileEnv {
     return posix_->list(path);
   }
   bool exists(const std::string& path) override { return posix_->exists(path); }
+  Expected<bool> has_name(const std::string& path) override { return posix_->has_name(path); }
   Expected<std::uint64_t> free_bytes(const std::string& path) override { return posix_->free_bytes(path); }
 
  private:

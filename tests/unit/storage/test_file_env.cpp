@@ -124,6 +124,19 @@ class TestFileEnv : public QObject {
     QCOMPARE(file->read_at(~std::uint64_t{0}, target).error().code, ErrorCode::Corrupt);
   }
 
+  // A link to nothing has its name, and nobody knows about a path that can't be examined.
+  void a_name_is_free_only_where_nothing_has_it() {
+    QVERIFY(!env_->has_name(root_ + "/none").value());
+    QVERIFY(!env_->has_name(root_ + "/none/below").value());
+    QVERIFY(write_file_atomic(*env_, root_ + "/file", as_bytes("x")).ok());
+    QVERIFY(env_->has_name(root_ + "/file").value());
+    QVERIFY(!env_->has_name(root_ + "/file/below").value());
+    QCOMPARE(::symlink("nothing", (root_ + "/link").c_str()), 0);
+    QVERIFY(env_->has_name(root_ + "/link").value());
+    QVERIFY(!env_->exists(root_ + "/link"));
+    QCOMPARE(env_->has_name(root_ + "/" + std::string(300, 'n')).error().code, ErrorCode::InvalidArgument);
+  }
+
   void a_pipe_does_not_hang() {
     const std::string path = root_ + "/pipe";
     QCOMPARE(::mkfifo(path.c_str(), 0600), 0);

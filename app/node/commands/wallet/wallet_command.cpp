@@ -104,7 +104,8 @@ Error exists_already(const WalletFile& file) {
 
 Expected<void> create_wallet(CommandContext& context, const WalletFile& file, const WalletFlags& flags) {
   NS_ASSIGN_OR_RETURN(const platform::DirectoryLock lock, file.lock_directory());
-  if (file.exists()) return exists_already(file);
+  NS_ASSIGN_OR_RETURN(const bool present, file.exists());
+  if (present) return exists_already(file);
   const WalletSecret secret = WalletSecret::generate(context.entropy);
   NS_ASSIGN_OR_RETURN(const Keystore keystore, file.seal(secret, flags.lock, context.clock.wall_now()));
   NS_RETURN_IF_ERROR(file.write(keystore));
@@ -212,10 +213,11 @@ Expected<void> replace_wallet(CommandContext& context, const WalletFile& file, c
 
 Expected<void> restore_wallet(CommandContext& context, const WalletFile& file, const WalletFlags& flags) {
   NS_ASSIGN_OR_RETURN(const platform::DirectoryLock lock, file.lock_directory());
-  if (file.exists() && !flags.replace) return exists_already(file);
+  NS_ASSIGN_OR_RETURN(const bool present, file.exists());
+  if (present && !flags.replace) return exists_already(file);
   NS_ASSIGN_OR_RETURN(const WalletSecret secret, read_wallet(context, flags));
   NS_ASSIGN_OR_RETURN(const Keystore keystore, file.seal(secret, flags.lock, context.clock.wall_now()));
-  NS_RETURN_IF_ERROR(file.exists() ? replace_wallet(context, file, keystore) : file.write(keystore));
+  NS_RETURN_IF_ERROR(present ? replace_wallet(context, file, keystore) : file.write(keystore));
   report(context, file, keystore);
   return {};
 }

@@ -27,7 +27,8 @@ Expected<platform::DirectoryLock> WalletFile::lock_directory() const {
 }
 
 Expected<Keystore> WalletFile::load() const {
-  if (!exists()) return no_wallet(context_.data_dir);
+  NS_ASSIGN_OR_RETURN(const bool present, exists());
+  if (!present) return no_wallet(context_.data_dir);
   auto bytes = storage::read_file(context_.files, path(), crypto::max_keystore_bytes);
   if (!bytes.ok()) return std::move(bytes).error();
   auto keystore = Keystore::decode(*bytes);

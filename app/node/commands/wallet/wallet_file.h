@@ -27,7 +27,8 @@ class WalletFile {
       : context_(context), keychain_(keychain) {}
 
   std::string path() const { return context_.data_dir + "/wallet.keystore"; }
-  bool exists() const { return context_.files.exists(path()); }
+  // An error: the disk does not say.
+  Expected<bool> exists() const { return context_.files.has_name(path()); }
   // Creates the data directory when it is missing and holds its lock as long as the result lives.
   Expected<platform::DirectoryLock> lock_directory() const;
   // NotFound: no_wallet().
