@@ -53,6 +53,9 @@ struct ServerOptions {
   std::uint32_t format = 0;       // of the data directory
   Version speaks = version;       // tests speak another one
   ServerLimits limits;
+  // A program asks the node to end, also where the node refuses because it is ending already. On gRPC's threads,
+  // several at once. Null: nobody wants to know.
+  std::function<void()> on_shutdown;
 };
 
 struct ServerServices {  // all outlive the server

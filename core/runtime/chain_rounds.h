@@ -67,9 +67,10 @@ class ChainRounds final {
   std::shared_ptr<node::MemberDecisions> decisions();
   // The node whose training the status reports carry; null before that node ends.
   void watch(node::Node* node);
-  // The network's model has another size than the one here, or this node may offer more memory for a larger one: the node has to
-  // end and start anew. Any thread.
-  bool needs_new_start() const { return size_.has_changed() || offers_more_; }
+  // The network's model has another size than the one here: the node has to end and start anew. Any thread.
+  bool has_other_size() const { return size_.has_changed(); }
+  // The same where this node may offer more memory for a larger model. Any thread.
+  bool offers_more() const { return offers_more_; }
   // Ends the rounds and waits until everything is on the disk. The caller holds the data directory's lock.
   // Further calls do nothing.
   void stop();

@@ -39,6 +39,16 @@ Alerts alerts_of(const NetworkService& network, Alerts of_rounds) {
 
 }  // namespace
 
+std::string_view to_text(NewStart reason) {
+  switch (reason) {
+    case NewStart::No: break;
+    case NewStart::Size: return "This node starts anew, for a model of another size.";
+    case NewStart::Memory: return "This node starts anew, so that it can offer more memory.";
+    case NewStart::Delegation: return "This node starts anew, to renew the delegation of its wallet.";
+  }
+  return {};
+}
+
 // The end of a node's part in the rounds, with a bound on the wait for the other members.
 class NodeRuntime::Departure {
  public:
@@ -87,6 +97,7 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
   }
   std::string runtime_directory = std::move(options.runtime_directory);
   std::string system_bus = std::move(options.system_bus);
+  const CancelSource stopped = options.stopped;
   // The snapshot has a text for people, which is cut and has no bytes that are not UTF-8.
   std::string data_directory = directory->path();
   node->http_ = std::make_unique<HttpService>(directory->path(), directory->settings(), services);
@@ -96,7 +107,7 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
   if (node->rounds_) node->rounds_->watch(node->engine_.get());
   node->events_ = std::make_unique<EventQueue>(*node->engine_);
   node->start_sleep_notice(std::move(system_bus));
-  node->start_control(std::move(data_directory), std::move(runtime_directory));
+  node->start_control(std::move(data_directory), std::move(runtime_directory), stopped);
   node->http_->start(*node->engine_);
   return node;
 }
@@ -164,7 +175,8 @@ void NodeRuntime::start_sleep_notice(std::string system_bus) {
 }
 
 // A node without the service still trains, and stops by a signal: a warning, not an error.
-void NodeRuntime::start_control(std::string data_directory, std::string runtime_directory) {
+void NodeRuntime::start_control(std::string data_directory, std::string runtime_directory,
+                                CancelSource stopped) {
   auto server = [&]() -> Expected<std::unique_ptr<control::Server>> {
     NS_ASSIGN_OR_RETURN(const auto network, network_module::load_network_module());
     control::ServerOptions options;
@@ -172,6 +184,7 @@ void NodeRuntime::start_control(std::string data_directory, std::string runtime_
     options.runtime_directory = std::move(runtime_directory);
     options.build = services_.program_version;
     options.format = config::data_directory_format;
+    options.on_shutdown = [stopped]() mutable { stopped.cancel(); };
     return network.start_server(*engine_,
                                 {services_.files, services_.entropy, services_.clock, services_.logger},
                                 std::move(options));
@@ -180,6 +193,13 @@ void NodeRuntime::start_control(std::string data_directory, std::string runtime_
     control_ = std::move(*server);
   else
     services_.logger.warning("control", "the control service is not available: " + server.error().describe());
+}
+
+NewStart NodeRuntime::wanted_start() const {
+  if (rounds_ && rounds_->has_other_size()) return NewStart::Size;
+  if (rounds_ && rounds_->offers_more()) return NewStart::Memory;
+  if (network_ && network_->needs_new_start()) return NewStart::Delegation;
+  return NewStart::No;
 }
 
 Ready NodeRuntime::ready() const {
@@ -207,10 +227,11 @@ Expected<void> NodeRuntime::run(const node::TrainingPlan& plan, const CancelToke
       if (is_stopping) static_cast<void>(engine_->request_shutdown().ok());
     }
     // It is back within seconds, and others may do the same now, so it does not say that it is away.
-    const bool anew = (rounds_ && rounds_->needs_new_start()) || (network_ && network_->needs_new_start());
-    if (!is_stopping && anew) {
+    if (const NewStart anew = wanted_start(); !is_stopping && anew != NewStart::No) {
       departure.leave_out();
-      needs_new_start_ = is_stopping = engine_->request_shutdown().ok();
+      is_stopping = engine_->request_shutdown().ok();
+      if (is_stopping) new_start_ = anew;
+      if (is_stopping) services_.logger.info("node", std::string(to_text(anew)));
     }
     if (network_) {
       network_->save_peers();

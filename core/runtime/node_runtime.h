@@ -16,10 +16,12 @@
 // Threads: one, the owner's. Events come on it, inside run().
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -63,6 +65,9 @@ struct RuntimeOptions {
   std::string system_bus;
   JoinOptions join;
   Interpositions interpositions;
+  // Cancelled once a program asks for the node's end through the control service, even if it ends already. A
+  // node that was to start anew then must not.
+  CancelSource stopped;
   // Makes the training; empty: the product's. For programs that measure other nodes (tests/support/payload_sender.cpp).
   std::function<Expected<std::unique_ptr<engine::TrainingSession>>(config::DataDirectory&,
                                                                    engine::TrainingServices)>
@@ -83,6 +88,16 @@ struct Ready {
 // Ready, then what the node reports. node::Ended is the last one.
 using Event = std::variant<Ready, node::Event>;
 
+// Why a node ends that is to start anew with the same data directory.
+enum class NewStart : std::uint8_t {
+  No,
+  Size,        // the network's model has another size
+  Memory,      // the node may offer more memory
+  Delegation,  // the wallet's delegation ends soon, and a start can renew it
+};
+// For people, a sentence; empty: No.
+std::string_view to_text(NewStart reason);
+
 class NodeRuntime {
  public:
   // Takes the open directory. Errors: those of NetworkService::join.
@@ -102,8 +117,8 @@ class NodeRuntime {
   // start_training; that of the final checkpoint; the error that had stopped training at the end.
   Expected<void> run(const node::TrainingPlan& plan, const CancelToken& stop,
                      const std::function<void(const Event&)>& report);
-  // run() ended because the network's model has another size: a node that starts with the same data directory goes on with it.
-  bool needs_new_start() const { return needs_new_start_; }
+  // Why run() ended, where it did so by itself: a node that starts with the same data directory goes on.
+  NewStart new_start() const { return new_start_; }
 
  private:
   class Departure;
@@ -112,7 +127,8 @@ class NodeRuntime {
   void start_exchange(const config::DataDirectory& directory, const Interpositions& interpositions);
   engine::EngineOptions engine_options(const config::DataDirectory& directory, RuntimeOptions options) const;
   void start_sleep_notice(std::string system_bus);
-  void start_control(std::string data_directory, std::string runtime_directory);
+  void start_control(std::string data_directory, std::string runtime_directory, CancelSource stopped);
+  NewStart wanted_start() const;
   Ready ready() const;
   Expected<void> finish(Departure& departure, const node::Ended& ended, std::optional<Error> failure);
 
@@ -126,7 +142,7 @@ class NodeRuntime {
   std::unique_ptr<node::Node> engine_;
   std::unique_ptr<EventQueue> events_;
   std::unique_ptr<control::Server> control_;
-  bool needs_new_start_ = false;
+  NewStart new_start_ = NewStart::No;
 };
 
 }  // namespace neuroshard::runtime

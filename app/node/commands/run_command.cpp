@@ -131,11 +131,10 @@ runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirec
   return options;
 }
 
-enum class Next : std::uint8_t { Nothing, NewProgram, NewStart };
-
 struct Ending {
-  Next next = Next::Nothing;
+  std::string_view next;  // why the node goes on in this process, for people; empty: it does not
   EarlierStart start;
+  CancelSource stopped;  // by another program
 };
 
 // Until it is stopped, or something comes next.
@@ -147,6 +146,7 @@ Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, 
   runtime::RuntimeServices services = {context.files, context.entropy, context.clock, *opened.logger,
                                        program_version()};
   runtime::RuntimeOptions options = runtime_options(flags, opened, context);
+  options.stopped = ending->stopped;
   NS_ASSIGN_OR_RETURN(const auto running,
                       runtime::NodeRuntime::start(std::move(opened.directory), services, std::move(options)));
   node::Node& node = running->node();
@@ -161,10 +161,8 @@ Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, 
       show_state(*changed, *node.snapshot(), context);
   });
   view.clear();
-  if (!context.stop.cancelled())
-    ending->next = watch.has_asked()            ? Next::NewProgram
-                   : running->needs_new_start() ? Next::NewStart
-                                                : Next::Nothing;
+  ending->next = watch.has_asked() ? "The program was replaced by another version, which goes on from here."
+                                   : to_text(running->new_start());
   NS_RETURN_IF_ERROR(ended);
   context.output.line(
       fmt::format("Stopped after step {}; everything is saved.", node.snapshot()->training.step));
@@ -178,11 +176,11 @@ Expected<void> run_on(const RunFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const platform::ProgramFile program, platform::ProgramFile::of_this_process());
   Ending ending;
   const auto ended = run(flags, program, context, &ending);
-  if (ending.next == Next::Nothing) return ended;
+  // Only now, when nobody reaches the node any more: the final checkpoint takes a while, and a person may stop it meanwhile.
+  const bool is_stopped = context.stop.cancelled() || ending.stopped.token().cancelled();
+  if (ending.next.empty() || is_stopped) return ended;
   if (!ended.ok()) context.output.error(ended.error());
-  context.output.line(ending.next == Next::NewProgram
-                          ? "The program was replaced by another version, which goes on from here."
-                          : "This node starts anew, for a model of another size or with more memory.");
+  context.output.line(std::string(ending.next));
   return program.run_again(arguments_of_next_start(platform::own_arguments(), ending.start));
 }
 

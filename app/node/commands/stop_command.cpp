@@ -15,10 +15,15 @@ constexpr int looks = 300;  // the process ends well within 15 s of the final ch
 Expected<void> stop(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
   context.output.note("waiting for the final checkpoint…");
-  NS_RETURN_IF_ERROR(client->command([](node::Node& node) { return node.request_shutdown(); }));
+  const auto asked = client->command([](node::Node& node) { return node.request_shutdown(); });
+  // The node ends already, to start anew or for somebody else: now it ends for good.
+  const bool ends_already =
+      !asked.ok() && asked.error().code == ErrorCode::Cancelled && !context.stop.cancelled();
+  if (!asked.ok() && !ends_already) return asked;
   const auto view = client->node().snapshot();
   // The directory is free when the process has ended, so that the next command may start a new one.
-  for (int i = 0; i < looks && platform::find_process(client->process().pid) == client->process(); ++i) {
+  for (int i = 0; ends_already || i < looks; ++i) {
+    if (platform::find_process(client->process().pid) != client->process()) break;
     if (context.stop_signal->wait_for(look)) break;
   }
   context.output.json_line(

@@ -91,7 +91,7 @@ class ControlService final : public wire::Control::Service {
     if (!caller.ok()) return to_status(caller.error());
     const Place place(calls_, *caller);
     if (!place.ok()) return too_busy();
-    const auto id = dispatch(node_, *request, {});
+    const auto id = begin(*request, {});
     if (!id.ok()) return to_status(id.error());
     while (true) {
       const bool stopping = hub_.stopping();
@@ -116,8 +116,7 @@ class ControlService final : public wire::Control::Service {
     const Place place(calls_, *caller);
     if (!place.ok()) return too_busy();
     const auto feed = std::make_shared<EventHub::Feed>();
-    const auto id =
-        dispatch(node_, *request, [feed](node::TextPiece piece) { feed->add_piece(std::move(piece)); });
+    const auto id = begin(*request, [feed](node::TextPiece piece) { feed->add_piece(std::move(piece)); });
     if (!id.ok()) return to_status(id.error());
     hub_.follow(feed, *id);
     bool ended = false;
@@ -396,6 +395,11 @@ class ControlService final : public wire::Control::Service {
       if (encode(event, update.mutable_event()) && !writer->Write(update)) return false;
     }
     return true;
+  }
+
+  Expected<node::CommandId> begin(const wire::CommandRequest& request, node::TextHandler on_text) {
+    if (request.has_shutdown() && options_.on_shutdown) options_.on_shutdown();
+    return dispatch(node_, request, std::move(on_text));
   }
 
   // Puts a question to the node and waits for the answer, as long as the caller does.

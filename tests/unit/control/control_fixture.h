@@ -6,6 +6,7 @@
 
 #include <proto/control.grpc.pb.h>
 #include <QTemporaryDir>
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <future>
@@ -61,6 +62,7 @@ struct ControlFixture {
   std::unique_ptr<storage::FileEnv> files = storage::make_posix_file_env();
   NullLogger logger;
   testing::FakeNode node;
+  std::atomic<int> asked_to_end{0};
   std::unique_ptr<control::Server> server;
 
   std::string runtime() const { return folder.filePath("runtime").toStdString(); }
@@ -74,6 +76,7 @@ struct ControlFixture {
     options.format = 7;
     options.limits = limits;
     options.speaks = speaks;
+    options.on_shutdown = [this] { ++asked_to_end; };
     NS_ASSIGN_OR_RETURN(server, control::start_server(node, {*files, entropy, clock, logger}, options));
     return {};
   }

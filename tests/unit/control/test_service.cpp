@@ -22,6 +22,7 @@ class TestControlService : public QObject {
   void unknown_fields_are_kept_by_a_change();
   void events_arrive_in_order();
   void commands_reach_the_node_and_their_outcome_comes_back();
+  void a_refused_shutdown_is_told_to_the_program();
   void refusal_is_told_with_its_code();
   void snapshot_is_never_older_than_the_outcome();
   void command_of_a_core_that_ends_is_not_left_open();
@@ -166,6 +167,18 @@ void TestControlService::commands_reach_the_node_and_their_outcome_comes_back() 
   std::sort(reached.begin(), reached.end());  // eight calls at once: the order is theirs
   std::sort(expected.begin(), expected.end());
   QCOMPARE(reached, expected);
+  QCOMPARE(fixture_->asked_to_end.load(), 1);
+}
+
+// As by a node that ends to start anew.
+void TestControlService::a_refused_shutdown_is_told_to_the_program() {
+  fixture_->node.refuse(Error{ErrorCode::Cancelled, "the node is shutting down already", ""});
+  const auto remote = fixture_->connect();
+  const Events events(*remote);
+  QCOMPARE(events.done(*remote->save_checkpoint())->error->code, ErrorCode::Cancelled);
+  QCOMPARE(fixture_->asked_to_end.load(), 0);
+  QCOMPARE(events.done(*remote->request_shutdown())->error->code, ErrorCode::Cancelled);
+  QCOMPARE(fixture_->asked_to_end.load(), 1);
 }
 
 void TestControlService::refusal_is_told_with_its_code() {

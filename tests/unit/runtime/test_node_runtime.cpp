@@ -2,8 +2,11 @@
 // from its start to its end, and how it stops.
 #include <QtTest>
 
+#include "core/control/service.h"
+#include "core/network_module/network_module.h"
 #include "core/runtime/node_runtime.h"
 #include "tests/support/test_main.h"
+#include "tests/support/until.h"
 #include "tests/unit/crypto/counting_entropy.h"
 #include "tests/unit/engine/no_sync_file_env.h"
 
@@ -17,6 +20,7 @@ class TestNodeRuntime : public QObject {
   void cleanup();
   void ready_is_the_first_event_and_ended_the_last();
   void a_shutdown_through_the_seam_ends_the_run();
+  void a_stop_by_another_program_is_not_lost_in_an_end();
   void destruction_without_a_run_is_a_clean_stop();
   void an_error_of_the_network_is_returned();
 
@@ -90,6 +94,34 @@ void TestNodeRuntime::a_shutdown_through_the_seam_ends_the_run() {
   });
   QVERIFY2(result.ok(), result.ok() ? "" : result.error().describe().c_str());
   QVERIFY(ended);
+}
+
+// The program ends the node to start it anew, and then a person stops it.
+void TestNodeRuntime::a_stop_by_another_program_is_not_lost_in_an_end() {
+  RuntimeOptions options = safe_mode();
+  const CancelToken stopped = options.stopped.token();
+  const auto running = start(std::move(options));
+  QVERIFY2(running.ok(), running.ok() ? "" : running.error().describe().c_str());
+  const auto network = network_module::load_network_module();
+  QVERIFY2(network.ok(), network.ok() ? "" : network.error().describe().c_str());
+  control::ConnectOptions to;
+  to.data_directory = folder_->filePath("d").toStdString();
+  to.runtime_directory = folder_->filePath("run").toStdString();
+  to.program = to.build = "test";
+  const auto person = network->connect(std::move(to));
+  QVERIFY(person->wait_connected(std::chrono::seconds(20), {}).ok());
+
+  bool requested = false;
+  const CancelSource never;
+  const auto result = (*running)->run({}, never.token(), [&](const Event& event) {
+    if (std::holds_alternative<Ready>(event) || std::exchange(requested, true)) return;
+    QVERIFY((*running)->node().request_shutdown().ok());
+    QVERIFY(!stopped.cancelled());
+    QVERIFY(person->request_shutdown().ok());
+    QVERIFY(testing::until([&] { return stopped.cancelled(); }));
+  });
+  QVERIFY2(result.ok(), result.ok() ? "" : result.error().describe().c_str());
+  QVERIFY(stopped.cancelled());
 }
 
 void TestNodeRuntime::destruction_without_a_run_is_a_clean_stop() {
