@@ -106,8 +106,10 @@ void DiskBudget::reserve(std::uint64_t bytes) {
 }
 
 void DiskBudget::count_for_day(std::uint64_t bytes) {
-  if (const auto kept = day_.add(bytes, utc_day(clock_.wall_now())); !kept.ok())
+  const auto kept = day_.add(bytes, utc_day(clock_.wall_now()));
+  if (!kept.ok() && !failed_)
     logger_.warning("disk", "the count of this day's writes is not on the disk: " + kept.error().describe());
+  failed_ = !kept.ok();
 }
 
 void DiskBudget::wrote(std::uint64_t bytes) {

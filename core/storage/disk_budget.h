@@ -87,6 +87,7 @@ class DiskBudget {
   DiskLimits limits_;
   mutable PeriodCount day_;
   bool measured_ = false;
+  bool failed_ = false;  // the last write of the day's count failed
   std::uint64_t reserved_ = 0, held_ = 0;
   std::uint64_t unwritten_ = 0;  // of those that are held
   std::uint64_t named_ = 0;      // bytes of files with a name

@@ -19,6 +19,10 @@ namespace {
 constexpr std::size_t magic_bytes = 4, file_bytes = 16;
 constexpr std::uint64_t piece = 16u << 20;
 
+std::uint64_t sum(std::uint64_t used, std::uint64_t bytes) {
+  return used + std::min(bytes, std::numeric_limits<std::uint64_t>::max() - piece - used);
+}
+
 }  // namespace
 
 std::int32_t utc_day(WallTime wall) {
@@ -46,10 +50,29 @@ Expected<PeriodCount> PeriodCount::open(storage::FileEnv& files, std::string pat
   return count;
 }
 
+// A clock that was far behind jumps forward once it is right. One that goes on to the next period was right before.
+void PeriodCount::find_later(std::int32_t now) {
+  const std::int64_t forward = std::int64_t{now} - period_;
+  if (!later_ || forward < 1) return;
+  const bool is_near = std::int64_t{later_->period} - now <= most_periods_ahead;
+  if (forward > 1 && is_near) {
+    period_ = later_->period;
+    used_ = later_->used;
+    written_ = tried_ = 0;
+  }
+  if (forward == 1 || is_near) later_.reset();
+}
+
 void PeriodCount::roll(std::int32_t now) {
+  find_later(now);
   const std::int64_t ahead = std::int64_t{period_} - now;
   if (ahead >= 0 && ahead <= most_periods_ahead) return;
-  if (ahead < 0) used_ = written_ = 0;
+  if (ahead < 0) {
+    used_ = written_ = tried_ = 0;
+    kept_ = {};
+  } else if (!later_) {
+    later_ = Later{period_, used_};
+  }
   period_ = now;
 }
 
@@ -57,15 +80,17 @@ Expected<void> PeriodCount::write(std::uint64_t value) {
   Bytes bytes(magic_.begin(), magic_.end());
   append_le(bytes, period_);
   append_le(bytes, value);
-  NS_RETURN_IF_ERROR(write_file_atomic(*files_, path_, bytes));
-  written_ = value;
-  return {};
+  kept_ = write_file_atomic(*files_, path_, bytes);
+  if (kept_.ok()) written_ = value;
+  tried_ = kept_.ok() ? 0 : value;
+  return kept_;
 }
 
 Expected<void> PeriodCount::add(std::uint64_t bytes, std::int32_t now) {
   roll(now);
-  used_ += std::min(bytes, std::numeric_limits<std::uint64_t>::max() - piece - used_);
-  if (used_ <= written_) return {};
+  used_ = sum(used_, bytes);
+  if (later_) later_->used = sum(later_->used, bytes);
+  if (used_ <= std::max(written_, tried_)) return kept_;
   return write(used_ + piece);
 }
 

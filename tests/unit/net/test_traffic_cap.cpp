@@ -155,8 +155,9 @@ void TestTrafficCap::a_full_disk_does_not_lose_the_count_in_memory() {
   QVERIFY(!cap.count(4 * mebi, now).ok());
   QCOMPARE(cap.used(now), 4 * mebi);
   files_->set_capacity(100 * mebi);
-  QVERIFY(cap.count(mebi, now).ok());
-  QVERIFY(open(*files_, 10 * mebi, now).used(now) >= 5 * mebi);
+  QVERIFY(!cap.count(mebi, now).ok());
+  QVERIFY(cap.count(16 * mebi, now).ok());
+  QVERIFY(open(*files_, 10 * mebi, now).used(now) >= 21 * mebi);
 }
 
 NS_TEST(TestTrafficCap)

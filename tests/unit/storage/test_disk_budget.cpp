@@ -3,6 +3,7 @@
 
 #include "core/storage/counted_files.h"
 #include "core/storage/disk_budget.h"
+#include "tests/support/fault_file_env.h"
 #include "tests/support/memory_file_env.h"
 #include "tests/support/test_main.h"
 #include "tests/support/time.h"
@@ -92,6 +93,52 @@ class TestDiskBudget : public QObject {
     QVERIFY(!open({0, 100 * mebi})->check(40 * mebi).ok());  // written today, as far as is known
     clock_->advance(24 * test::hour);
     QVERIFY(open({0, 100 * mebi})->check(100 * mebi).ok());
+  }
+
+  // As of a computer that keeps no time while it is off: its clock is right some moments after the start.
+  void a_clock_that_starts_far_in_the_past_erases_nothing() {
+    constexpr auto years = 50 * 365 * 24 * test::hour;
+    clock_->advance(years);
+    {
+      const auto budget = open({0, 100 * mebi});
+      budget->wrote(95 * mebi);
+      budget->save();
+    }
+    clock_ = std::make_unique<ManualClock>();
+    const auto budget = open({0, 100 * mebi});
+    budget->wrote(mebi);
+    clock_->advance(years);
+    QCOMPARE(budget->written_today(), 96 * mebi);
+    budget->wrote(mebi);
+    QVERIFY(open({})->written_today() >= 97 * mebi);
+    clock_->advance(24 * test::hour);
+    QCOMPARE(budget->written_today(), std::uint64_t{0});
+  }
+
+  // Else each message of a peer would try to write a file.
+  void a_full_disk_is_tried_once_a_piece() {
+    testing::FaultFileEnv full(*files_, {.room_bytes = 0});
+    auto count = PeriodCount::open(full, "/d/count", "NSXX", "bytes", 1);
+    QVERIFY(count.ok() && !count->add(100, 1).ok());
+    const std::uint64_t once = full.changes();
+    for (int i = 1; i < 1000; ++i) QVERIFY(!count->add(100, 1).ok());
+    QCOMPARE(full.changes(), once);
+    QCOMPARE(count->used(1), std::uint64_t{100'000});
+    QVERIFY(!count->add(16 * mebi, 1).ok());
+    QCOMPARE(full.changes(), 2 * once);
+  }
+
+  void a_count_that_is_not_written_is_told_once() {
+    struct Warnings final : Logger {
+      void write(const LogRecord& record) override { told += record.level == LogLevel::Warning ? 1 : 0; }
+      int told = 0;
+    } logger;
+    testing::FaultFileEnv full(*files_, {.room_bytes = 0});
+    const auto budget = DiskBudget::open(full, *clock_, logger, options_, {});
+    QVERIFY(budget.ok());
+    for (int i = 0; i < 1000; ++i) (*budget)->wrote(100);
+    (*budget)->wrote(20 * mebi);
+    QCOMPARE(logger.told, 1);
   }
 
   void the_space_is_all_but_the_checkpoints_that_can_be_deleted() {
