@@ -17,6 +17,12 @@ std::string text_of(std::uint64_t bytes) {
   return bytes < 10 * mebi ? fmt::format("{} KiB", bytes / kibi) : fmt::format("{} MiB", bytes / mebi);
 }
 
+// Rounded up.
+std::string least_text(std::uint64_t bytes) {
+  const std::uint64_t unit = bytes < 10 * mebi ? kibi : mebi;
+  return text_of((bytes + unit - 1) / unit * unit);
+}
+
 std::uint64_t less(std::uint64_t from, std::uint64_t bytes) {
   return from - std::min(from, bytes);
 }
@@ -38,6 +44,12 @@ std::uint64_t bytes_below(FileEnv& files, const std::string& path, const std::st
 
 Error no_room(std::string why) {
   return make_error(ErrorCode::Exhausted, std::move(why));
+}
+
+// Neither another day nor free space helps.
+Error limit_too_small(const char* setting, std::uint64_t limit, std::uint64_t wanted) {
+  return no_room(fmt::format("{} is {}, and one round writes {}: raise it to at least that", setting,
+                             text_of(limit), least_text(wanted)));
 }
 
 }  // namespace
@@ -74,6 +86,9 @@ Expected<void> DiskBudget::check(std::uint64_t bytes) const {
   const std::lock_guard lock(mutex_);
   if (!measured_) return {};
   const std::uint64_t wanted = bytes + reserved_, budget = limits_.written_a_day;
+  if (budget != 0 && budget < wanted) return limit_too_small("daily_write_budget", budget, wanted);
+  if (limits_.space != 0 && limits_.space < wanted)
+    return limit_too_small("disk_limit", limits_.space, wanted);
   const std::uint64_t left = less(less(budget, day_.used(utc_day(clock_.wall_now()))), unwritten_);
   if (budget != 0 && left < wanted)
     return no_room(

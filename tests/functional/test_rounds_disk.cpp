@@ -119,7 +119,7 @@ void TestRoundsDisk::with_a_larger_budget_they_go_on() {
 
 void TestRoundsDisk::a_reached_disk_limit_pauses_as_well() {
   QVERIFY(set("disk_limit", "64KiB"));
-  QVERIFY(pauses("the disk limit"));
+  QVERIFY(pauses("disk_limit"));
   QVERIFY(set("disk_limit", "0"));
   QVERIFY(run_.together({"free", "limited"}, run_.round("free")));
 }

@@ -184,6 +184,15 @@ class TestDiskBudget : public QObject {
     QVERIFY(budget->check(21 * mebi).ok());
   }
 
+  // No midnight helps then, and nothing that a person could delete.
+  void a_limit_below_one_round_says_how_far_to_raise_it() {
+    const QByteArray day = why(open({0, 20 * mebi})->check(30 * mebi + 1));
+    QVERIFY2(day.contains("daily_write_budget is 20 MiB") && day.contains("31 MiB"), day.constData());
+    QVERIFY2(!day.contains("midnight"), day.constData());
+    const QByteArray space = why(open({20 * mebi, 0})->check(30 * mebi));
+    QVERIFY2(space.contains("disk_limit is 20 MiB") && space.contains("30 MiB"), space.constData());
+  }
+
   // It is logged once.
   void the_reason_is_the_same_text_as_long_as_it_is_the_same() {
     const auto budget = open({0, 10 * mebi});
