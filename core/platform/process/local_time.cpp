@@ -11,6 +11,7 @@ LocalTime local_time(WallTime at) {
 #if defined(_WIN32)
   localtime_s(&broken_down, &seconds);
 #else
+  ::tzset();  // localtime_r looks at /etc/localtime once in a process
   localtime_r(&seconds, &broken_down);
 #endif
   LocalTime local;

@@ -1,4 +1,5 @@
-// Local time of this machine's (or the user's, TZ) time zone, daylight saving included.
+// Local time of this machine's (or the user's, TZ) time zone, daylight saving included. A change of the zone takes effect at
+// once.
 #pragma once
 
 #include "core/base/local_time.h"
