@@ -36,23 +36,20 @@ LogLevel log_level(const std::string& word) {
   return word == "error" ? LogLevel::Error : LogLevel::Info;
 }
 
-constexpr std::uint64_t max_marker_bytes = 256;
+constexpr std::uint64_t max_marker_bytes = 4096;
 constexpr Duration moment = std::chrono::seconds(2);
 
 // Reports crashes of earlier processes once: returns the newest one's notice, or an empty one. A file beside
 // the records remembers the reported ones.
 std::string tell_crashes(CommandContext& context, const config::DataDirectory& directory, Logger& logger) {
-  const auto records = platform::read_crash_records(directory.crash_path());
-  if (records.empty()) return {};
   const std::string marker = directory.crash_path() + "/told";
   std::string told;
   if (const auto bytes = storage::read_file(context.files, marker, max_marker_bytes); bytes.ok()) {
     told = std::string(as_text(*bytes));
   }
-  if (told == records.front().file) return {};
+  const auto records = platform::read_crash_records(directory.crash_path(), told);
   std::string newest;
-  for (const platform::CrashRecord& record : records) {
-    if (record.file == told) break;
+  for (const platform::CrashRecord& record : platform::untold_crashes(records, told)) {
     std::string notice = fmt::format(
         "an earlier neuroshardd (process {}) crashed with {}; the crash record is {}/{}. Nothing was sent; "
         "\"neuroshardd diagnostics\" creates a file for a report",
@@ -61,7 +58,8 @@ std::string tell_crashes(CommandContext& context, const config::DataDirectory& d
     if (newest.empty()) newest = std::move(notice);
   }
   // On a full disk nothing is remembered, and the next start reports the crash again.
-  static_cast<void>(storage::write_file_atomic(context.files, marker, as_bytes(records.front().file)).ok());
+  if (const std::string all = platform::told_crashes(records); all != told)
+    static_cast<void>(storage::write_file_atomic(context.files, marker, as_bytes(all)).ok());
   return newest;
 }
 

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <iterator>
 
 #include "core/platform/sensor/detail/small_file.h"
 
@@ -146,6 +147,11 @@ CrashRecord parse_record(const std::string& file, const std::string& text) {
   return record;
 }
 
+bool is_told(std::string_view file, std::string_view told) {
+  if (told.find('\n') == std::string_view::npos) return file <= told;
+  return fmt::format("\n{}", told).find(fmt::format("\n{}\n", file)) != std::string::npos;
+}
+
 }  // namespace
 
 Expected<CrashRecorder> CrashRecorder::install(const std::string& directory, const std::string& build) {
@@ -195,7 +201,7 @@ CrashRecorder::~CrashRecorder() {
   prepared.store(nullptr);
 }
 
-std::vector<CrashRecord> read_crash_records(const std::string& directory) {
+std::vector<CrashRecord> read_crash_records(const std::string& directory, std::string_view told) {
   std::error_code failed;
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
@@ -203,6 +209,9 @@ std::vector<CrashRecord> read_crash_records(const std::string& directory) {
     if (name.rfind("crash-", 0) == 0) names.push_back(name);
   }
   std::sort(names.rbegin(), names.rend());
+  // Where the clock was set back, the name of a new record sorts behind those of older ones.
+  std::stable_partition(names.begin(), names.end(),
+                        [told](const std::string& name) { return !is_told(name, told); });
   std::vector<CrashRecord> records;
   for (const std::string& name : names) {
     const std::string path = directory + "/" + name;
@@ -214,7 +223,22 @@ std::vector<CrashRecord> read_crash_records(const std::string& directory) {
       std::filesystem::remove(path, failed);
     }
   }
+  std::sort(records.begin(), records.end(),
+            [](const CrashRecord& a, const CrashRecord& b) { return a.file > b.file; });
   return records;
+}
+
+std::string told_crashes(const std::vector<CrashRecord>& records) {
+  std::string told;
+  for (const CrashRecord& record : records) told += record.file + '\n';
+  return told;
+}
+
+std::vector<CrashRecord> untold_crashes(const std::vector<CrashRecord>& records, std::string_view told) {
+  std::vector<CrashRecord> untold;
+  std::copy_if(records.begin(), records.end(), std::back_inserter(untold),
+               [told](const CrashRecord& record) { return !is_told(record.file, told); });
+  return untold;
 }
 
 }  // namespace neuroshard::platform

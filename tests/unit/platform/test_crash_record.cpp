@@ -24,6 +24,8 @@ class TestCrashRecord : public QObject {
   void stack_overflow_is_recorded();
   void a_clean_end_leaves_nothing();
   void newest_ten_are_kept();
+  void a_crash_after_the_clock_was_set_back_is_told();
+  void what_older_versions_told_is_not_told_again();
   void strange_files_are_left_alone();
 };
 
@@ -133,6 +135,36 @@ void TestCrashRecord::newest_ten_are_kept() {
   QCOMPARE(records.front().address, std::uint64_t{16});
   QCOMPARE(records.front().program_counter, std::uint64_t{32});
   QCOMPARE(QDir(directory.path()).entryList(QDir::Files).size(), 10);
+}
+
+// Its name sorts as that of an old record.
+void TestCrashRecord::a_crash_after_the_clock_was_set_back_is_told() {
+  const QTemporaryDir directory;
+  const std::string folder = directory.path().toStdString();
+  for (int i = 10; i < 20; ++i)
+    write_record(directory.filePath(QString("crash-0000000000%1-5.txt").arg(i)), i);
+  auto records = read_crash_records(folder);
+  QCOMPARE(untold_crashes(records, "").size(), kept_crash_records);
+  const std::string told = told_crashes(records);
+  QVERIFY(untold_crashes(records, told).empty());
+
+  write_record(directory.filePath("crash-000000000001-5.txt"), 1);
+  records = read_crash_records(folder, told);
+  QCOMPARE(records.size(), kept_crash_records);
+  const auto untold = untold_crashes(records, told);
+  QCOMPARE(untold.size(), std::size_t{1});
+  QCOMPARE(untold[0].file, std::string("crash-000000000001-5.txt"));
+  QVERIFY(untold_crashes(records, told_crashes(records)).empty());
+}
+
+// One name, without the end of the line.
+void TestCrashRecord::what_older_versions_told_is_not_told_again() {
+  std::vector<CrashRecord> records(3);
+  for (std::size_t i = 0; i < records.size(); ++i) records[i].file = "crash-" + std::to_string(3 - i);
+  const auto untold = untold_crashes(records, "crash-2");
+  QCOMPARE(untold.size(), std::size_t{1});
+  QCOMPARE(untold[0].file, std::string("crash-3"));
+  QCOMPARE(told_crashes(records), std::string("crash-3\ncrash-2\ncrash-1\n"));
 }
 
 void TestCrashRecord::strange_files_are_left_alone() {
