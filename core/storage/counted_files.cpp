@@ -39,6 +39,17 @@ class CountedFiles final : public FileEnv {
   Expected<std::unique_ptr<WritableFile>> open_append(const std::string& path) override {
     return counted(files_.open_append(path));
   }
+  Expected<TemporaryFile> open_temporary(const std::string& target, const LargeFile& file) override {
+    NS_ASSIGN_OR_RETURN(TemporaryFile temporary, files_.open_temporary(target, file));
+    NS_ASSIGN_OR_RETURN(temporary.file, counted(std::move(temporary.file)));
+    return temporary;
+  }
+  std::size_t remove_leftovers(const std::string& folder, LeftoverScope scope) override {
+    return files_.remove_leftovers(folder, scope);
+  }
+  Expected<std::unique_ptr<WritableFile>> open_existing(const std::string& path) override {
+    return counted(files_.open_existing(path));
+  }
   Expected<void> rename(const std::string& from, const std::string& to) override {
     return files_.rename(from, to);
   }

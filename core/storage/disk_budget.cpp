@@ -27,12 +27,13 @@ std::uint64_t less(std::uint64_t from, std::uint64_t bytes) {
   return from - std::min(from, bytes);
 }
 
-// excluded: a full path.
+// excluded: a full path. Links are followed at depth 0 only.
 std::uint64_t bytes_below(FileEnv& files, const std::string& path, const std::string& excluded, int depth) {
   const auto entries = files.list(path);
   if (!entries.ok() || depth > deepest) return 0;
   std::uint64_t bytes = 0;
   for (const DirectoryEntry& entry : *entries) {
+    if (entry.is_link && depth > 0) continue;
     const std::string below = path + "/" + entry.name;
     if (!entry.is_directory)
       bytes += entry.size;

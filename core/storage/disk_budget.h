@@ -2,6 +2,7 @@
 // written in a day (UTC). The bytes of a day are counted in a file, `writes.day`.
 //
 // The space is what measure() found, files without a name (storage/file_spool.h), and what was written since.
+// Links are followed in the data directory's first level only, for example `data` on a larger disk.
 // Checkpoints make room for everything else, so only those that are never deleted count.
 //
 // Nothing is refused before the first measure(). Room is asked for before something large begins; after that it is
@@ -95,7 +96,7 @@ class DiskBudget {
   std::uint64_t free_;           // on the disk; the largest value: not known
 };
 
-// Bytes of all files below a folder, links not followed.
+// Bytes of all files below a data directory, with links as above.
 std::uint64_t tree_bytes(FileEnv& files, const std::string& path);
 
 }  // namespace neuroshard::storage

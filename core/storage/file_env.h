@@ -61,6 +61,7 @@ struct DirectoryEntry {
   std::string name;
   bool is_directory = false;
   std::uint64_t size = 0;
+  bool is_link = false;  // the other two are those of its target
 };
 
 // Paths are UTF-8. Errors carry the path and say what to do: NotFound, Denied (read-only or not ours),

@@ -241,16 +241,19 @@ class PosixFileEnv final : public FileEnv {
       const std::string name = item->d_name;
       if (name == "." || name == "..") continue;
       struct stat info {};
-      if (::fstatat(::dirfd(folder.get()), name.c_str(), &info, 0) != 0) {
+      int failed = ::fstatat(::dirfd(folder.get()), name.c_str(), &info, AT_SYMLINK_NOFOLLOW);
+      const bool is_link = failed == 0 && S_ISLNK(info.st_mode);
+      if (is_link) failed = ::fstatat(::dirfd(folder.get()), name.c_str(), &info, 0);
+      if (failed != 0) {
         if (errno == ENOENT) continue;            // removed meanwhile, or a link to nothing
         if (errno == ELOOP || errno == EACCES) {  // one bad link must not hide the rest of the folder
-          entries.push_back({name, false, 0});
+          entries.push_back({name, false, 0, is_link});
           continue;
         }
         return posix_error(errno, "examine", path + "/" + name);
       }
       entries.push_back({name, S_ISDIR(info.st_mode),
-                         S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size) : 0});
+                         S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size) : 0, is_link});
     }
     std::sort(entries.begin(), entries.end(),
               [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });

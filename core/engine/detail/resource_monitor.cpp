@@ -7,22 +7,12 @@
 
 #include "core/platform/process/process_memory.h"
 #include "core/platform/sensor/cpu.h"
+#include "core/storage/disk_budget.h"
 
 namespace neuroshard::engine::detail {
 namespace {
 
 constexpr Duration directory_period = std::chrono::seconds(60);
-
-// Of all files below a folder. Folders of folders are few here, and links are not followed by list().
-std::uint64_t tree_bytes(storage::FileEnv& files, const std::string& path, int depth) {
-  constexpr int deepest = 8;
-  const auto entries = files.list(path);
-  if (!entries.ok() || depth > deepest) return 0;
-  std::uint64_t bytes = 0;
-  for (const storage::DirectoryEntry& entry : *entries)
-    bytes += entry.is_directory ? tree_bytes(files, path + "/" + entry.name, depth + 1) : entry.size;
-  return bytes;
-}
 
 }  // namespace
 
@@ -72,7 +62,7 @@ void ResourceMonitor::measure_directory() {
 }
 
 void ResourceMonitor::read_directory() {
-  const std::uint64_t bytes = tree_bytes(context_.services.files, context_.directory.path(), 0);
+  const std::uint64_t bytes = storage::tree_bytes(context_.services.files, context_.directory.path());
   context_.arrivals.put([this, bytes] { on_directory(bytes); });
 }
 

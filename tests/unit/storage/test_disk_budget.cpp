@@ -1,5 +1,7 @@
 // The user's limits on the disk: what counts, what has no room, and when there is room again.
+#include <QTemporaryDir>
 #include <QTest>
+#include <filesystem>
 
 #include "core/storage/counted_files.h"
 #include "core/storage/disk_budget.h"
@@ -224,6 +226,44 @@ class TestDiskBudget : public QObject {
     QCOMPARE(budget->written_today(), std::uint64_t{1100});
     QCOMPARE(read_file(*counted, "/d/chain/votes", mebi)->size(), std::size_t{1000});
     QCOMPARE(budget->written_today(), std::uint64_t{1100});
+  }
+
+  // The owner may move a folder to another disk; what programs link deeper may be anything.
+  void links_below_the_first_level_are_not_followed() {
+    const QTemporaryDir folder;
+    const std::string root = folder.filePath("d").toStdString(), big = folder.filePath("big").toStdString();
+    const auto disk = make_posix_file_env();
+    QVERIFY(disk->create_directories(root + "/data").ok() && disk->create_directories(big).ok());
+    QVERIFY(write_file_atomic(*disk, big + "/text", Bytes(1000)).ok());
+    for (const std::string& link : {root + "/moved", root + "/data/other", big + "/itself"})
+      std::filesystem::create_directory_symlink(big, link);
+    std::filesystem::create_symlink(big + "/text", root + "/data/copy");
+    options_.folder = root;
+    const auto budget = DiskBudget::open(*disk, *clock_, logger_, options_, {});
+    QVERIFY(budget.ok());
+    (*budget)->measure();
+    QCOMPARE((*budget)->space_used(), std::uint64_t{1000});
+    QCOMPARE(tree_bytes(*disk, root), std::uint64_t{1000});
+    QVERIFY(disk->list(root)->back().is_link && !disk->list(big)->back().is_link);
+  }
+
+  // As the machine's disk has them, with locks and names of their own.
+  void counted_files_have_temporary_and_existing_ones() {
+    const QTemporaryDir folder;
+    const std::string path = folder.filePath("file").toStdString();
+    const auto disk = make_posix_file_env();
+    const auto budget = open({});
+    const auto counted = make_counted_files(*disk, budget);
+    auto temporary = counted->open_temporary(path, {});
+    QVERIFY(temporary.ok() && temporary->path != path + ".tmp-0000000000000000");
+    QVERIFY(temporary->file->append(Bytes(10)).ok() && temporary->file->close().ok());
+    QCOMPARE(counted->remove_leftovers(folder.path().toStdString(), LeftoverScope::Folder), std::size_t{0});
+    temporary->file.reset();
+    QCOMPARE(counted->remove_leftovers(folder.path().toStdString(), LeftoverScope::Folder), std::size_t{1});
+    QVERIFY(write_file_atomic(*counted, path, Bytes(20)).ok());
+    auto existing = counted->open_existing(path);
+    QVERIFY(existing.ok() && (*existing)->append(Bytes(5)).ok() && (*existing)->close().ok());
+    QCOMPARE(budget->written_today(), std::uint64_t{35});
   }
 
  private:
