@@ -190,7 +190,11 @@ void StatusGossip::pull(const net::Contact& from) {
 }
 
 std::vector<const StatusReport*> StatusGossip::wanted(const PullRequest& request) const {
-  std::vector<const StatusReport*> found;
+  struct Found {
+    const StatusReport* report;
+    bool is_member;
+  };
+  std::vector<Found> found;
   for (const auto& [id, report] : table_.all()) {
     const std::uint64_t prefix = prefix_of(id);
     if (prefix < request.first || prefix > request.last) continue;
@@ -199,15 +203,16 @@ std::vector<const StatusReport*> StatusGossip::wanted(const PullRequest& request
                          [](const Listed& one, std::uint64_t value) { return one.prefix < value; });
     const bool has =
         known != request.known.end() && known->prefix == prefix && known->made >= date_of(report);
-    if (!has) found.push_back(&report);
+    if (!has) found.push_back({&report, table_.is_member(id)});
   }
   // Members first, then the newest; the rest is requested next time.
-  std::stable_sort(found.begin(), found.end(), [this](const StatusReport* a, const StatusReport* b) {
-    const bool first = table_.is_member(a->id()), second = table_.is_member(b->id());
-    return first != second ? first : a->made > b->made;
+  const auto end = found.begin() + static_cast<std::ptrdiff_t>(std::min(found.size(), max_pulled));
+  std::partial_sort(found.begin(), end, found.end(), [](const Found& a, const Found& b) {
+    return a.is_member != b.is_member ? a.is_member : a.report->made > b.report->made;
   });
-  if (found.size() > max_pulled) found.resize(max_pulled);
-  return found;
+  std::vector<const StatusReport*> first;
+  for (auto at = found.begin(); at != end; ++at) first.push_back(at->report);
+  return first;
 }
 
 void StatusGossip::on_call(const net::Caller& from, ByteSpan bytes, const net::Respond& respond) {

@@ -6,8 +6,8 @@
 namespace neuroshard::status {
 
 std::string_view to_string(Taken taken) {
-  static constexpr std::string_view names[] = {"taken", "known already", "too old",
-                                               "a report that does not hold", "no room"};
+  static constexpr std::string_view names[] = {
+      "taken", "known already", "too old", "from the future", "a report that does not hold", "no room"};
   static_assert(std::size(names) == static_cast<std::size_t>(Taken::Count_));
   return names[static_cast<std::size_t>(taken)];
 }
@@ -28,29 +28,32 @@ Taken StatusTable::take(const StatusReport& report, WallTime now) {
 Taken StatusTable::judge(const StatusReport& report, const net::NodeId& id, WallTime now) {
   if (const StatusReport* known = find(id); known != nullptr && report.made <= known->made)
     return Taken::Known;
+  if (report.made > now + clock_skew) return Taken::Future;
+  const auto victim = find_room(report, id);
+  if (!victim) return Taken::NoRoom;
   const auto holds = check_report(report, network_, now);
   if (!holds.ok()) return holds.error().code == ErrorCode::Timeout ? Taken::Old : Taken::Denied;
-  return make_room(report, id) ? Taken::New : Taken::NoRoom;
+  if (*victim != reports_.end()) reports_.erase(*victim);
+  return Taken::New;
 }
 
-bool StatusTable::make_room(const StatusReport& report, const net::NodeId& id) {
-  if (find(id) != nullptr) return true;
+std::optional<StatusTable::Reports::iterator> StatusTable::find_room(const StatusReport& report,
+                                                                     const net::NodeId& id) {
+  if (find(id) != nullptr) return reports_.end();
   const bool member = is_member(id);
   const Wallet wallet = wallet_of(report);
   const auto of_wallet = std::count_if(reports_.begin(), reports_.end(), [&](const auto& entry) {
     return wallet_of(entry.second) == wallet && !is_member(entry.first);
   });
-  if (!member && static_cast<std::size_t>(of_wallet) >= limits_.per_wallet) return false;
-  if (reports_.size() < limits_.nodes) return true;
-  if (!member) return false;
+  if (!member && static_cast<std::size_t>(of_wallet) >= limits_.per_wallet) return std::nullopt;
+  if (reports_.size() < limits_.nodes) return reports_.end();
+  if (!member) return std::nullopt;
   auto oldest = reports_.end();
   for (auto at = reports_.begin(); at != reports_.end(); ++at) {
     if (is_member(at->first)) continue;
     if (oldest == reports_.end() || at->second.made < oldest->second.made) oldest = at;
   }
-  if (oldest == reports_.end()) return false;
-  reports_.erase(oldest);
-  return true;
+  return oldest == reports_.end() ? std::nullopt : std::optional(oldest);
 }
 
 void StatusTable::drop_old(WallTime now) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,8 @@ enum class Taken : std::uint8_t {
   New,     // kept
   Known,   // the table has this report of the node, or a later one
   Old,     // past report_life or the end of its delegation; no fault, because clocks and paths differ
-  Denied,  // signature, network, date or delegation
+  Future,  // made later than clock_skew allows; no fault of the node that passes it on, whose clock may differ
+  Denied,  // signature, network or delegation
   NoRoom,  // the wallet's places, or all, are taken
   Count_
 };
@@ -43,7 +45,8 @@ class StatusTable {
   const std::set<net::NodeId>& members() const { return members_; }
   bool is_member(const net::NodeId& id) const { return members_.count(id) != 0; }
 
-  const std::map<net::NodeId, StatusReport>& all() const { return reports_; }
+  using Reports = std::map<net::NodeId, StatusReport>;
+  const Reports& all() const { return reports_; }
   const StatusReport* find(const net::NodeId& id) const;
   std::uint64_t count(Taken taken) const { return counts_[static_cast<std::size_t>(taken)]; }
 
@@ -51,12 +54,13 @@ class StatusTable {
   using Wallet = crypto::PublicKey;  // zeros: none
   static Wallet wallet_of(const StatusReport& report);
   Taken judge(const StatusReport& report, const net::NodeId& id, WallTime now);
-  bool make_room(const StatusReport& report, const net::NodeId& id);
+  // The entry that goes for this report; the end where none has to. Nothing: no room.
+  std::optional<Reports::iterator> find_room(const StatusReport& report, const net::NodeId& id);
 
   Hash256 network_{};
   TableLimits limits_;
   std::set<net::NodeId> members_;
-  std::map<net::NodeId, StatusReport> reports_;
+  Reports reports_;
   std::array<std::uint64_t, static_cast<std::size_t>(Taken::Count_)> counts_{};
 };
 

@@ -135,6 +135,7 @@ class TestStatusGossip : public QObject {
   void who_goes_is_forgotten();
   void a_new_round_is_told_at_once_but_not_too_often();
   void a_clock_that_is_set_right_is_believed();
+  void a_report_from_the_future_hides_no_other();
   void a_delegation_that_expires_leaves_all_reports();
   void an_unreadable_request_is_refused();
   void a_report_that_is_not_the_callers_or_does_not_hold_is_not_passed_on();
@@ -210,6 +211,20 @@ void TestStatusGossip::a_clock_that_is_set_right_is_believed() {
   nodes.world.run_for(60 * second);
   for (std::size_t i = 0; i < 3; ++i)
     QVERIFY(made_at(i) > set_right && made_at(i) <= nodes.world.clock().wall_now());
+}
+
+// Its report is the newest, so the first of each answer. The node in between has a clock that takes it.
+void TestStatusGossip::a_report_from_the_future_hides_no_other() {
+  Nodes nodes(4, 0, 1);
+  nodes.hosts[1]->clock.ahead = std::chrono::seconds(50);
+  nodes.hosts[2]->clock.ahead = std::chrono::seconds(100);
+  const WallTime start = nodes.world.clock().wall_now();
+  nodes.world.run_for(120 * second);
+  const StatusTable& table = nodes.hosts[0]->gossip->table();
+  const StatusReport* between = table.find(nodes.hosts[1]->contact.id);
+  QVERIFY(between != nullptr && between->made > start + std::chrono::seconds(60));
+  QVERIFY(table.count(Taken::Future) > 0);
+  QCOMPARE(table.count(Taken::Denied), std::uint64_t{0});
 }
 
 // The delegation of the first node ends while its report of the 30th second is on the way.

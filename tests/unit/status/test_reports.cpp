@@ -196,6 +196,13 @@ void TestStatusReports::the_table_is_bounded() {
   QCOMPARE(table.all().size(), std::size_t{12});
   QVERIFY(table.find(member.id()) != nullptr);
   QCOMPARE(table.take(report_of(50, 1, training(2), now + second), now), Taken::New);
+  QCOMPARE(table.take(report_of(50, 1, training(2), now + 61 * second), now), Taken::Future);
+  // One that does not hold is not even checked where there is no room, and takes nobody's place.
+  const StatusReport forged = report_of(70, 1, training(3), now, filled(8));
+  QCOMPARE(table.take(forged, now), Taken::NoRoom);
+  table.set_members({member.id(), forged.id()});
+  QCOMPARE(table.take(forged, now), Taken::Denied);
+  QCOMPARE(table.all().size(), std::size_t{12});
 }
 
 void TestStatusReports::a_liar_does_not_move_the_medians() {
