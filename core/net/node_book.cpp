@@ -242,8 +242,9 @@ std::vector<const NodeRecord*> spread(std::vector<const NodeRecord*> records, st
   for (const NodeRecord* record : records)
     ranked.emplace_back(turns[platform::prefix_group(record->endpoints.front().endpoint.ip)]++, rng.next(),
                         record);
-  std::sort(ranked.begin(), ranked.end());
-  ranked.resize(std::min(ranked.size(), most));
+  most = std::min(ranked.size(), most);
+  std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(most), ranked.end());
+  ranked.resize(most);
   std::vector<const NodeRecord*> chosen;
   for (const auto& [turn, draw, record] : ranked) chosen.push_back(record);
   return chosen;

@@ -66,8 +66,10 @@ net::Answer PublicAnswers::peers(const net::Caller& from, ByteSpan request) {
     if (services_.introduced) services_.introduced(from, *asked->own);
   }
   std::vector<const net::NodeRecord*> nodes;
-  for (const net::NodeRecord* record : services_.book.proven(services_.clock.wall_now()))
-    if (record->id() != from.id) nodes.push_back(record);
+  const WallTime now = services_.clock.wall_now();
+  const net::NodeRecord* const callers = services_.book.find(from.id, now);
+  for (const net::NodeRecord* record : services_.book.proven(now))
+    if (record != callers) nodes.push_back(record);
   nodes = net::spread(std::move(nodes), std::min(count, most_peers), rng_);
   // And this node itself: two nodes that know nobody else then know each other.
   if (services_.own != nullptr && services_.own->sequence > 0 && count > nodes.size())
