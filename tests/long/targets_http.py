@@ -24,12 +24,12 @@ def http_floods(run):
     part = run.part("floods", ["python3", "-B", ROOT / "tests/functional/http_floods.py", ROOT, builds.BIN, "--clients", HOSTILE, "--seconds", SECONDS,
                                "--rounds", ROUNDS], reading.last_json, limit=1200,
                     judge=lambda status, output: {0: "passed", 1: "missed", 3: "inconclusive"}.get(status, "failed"))
+    run.figures = figures = part.figures
     if part.record["outcome"] == "inconclusive":
-        raise Broken("the machine is too busy for the attackers")
-    figures = part.figures
+        run.reasons.append("the machine is too busy for the attackers")
+        return
     if not figures:
         raise Broken("no figures")
-    run.figures = figures
     made = [side["connections"] for side in figures["attack"]]
     n = f"{ROUNDS} pairs of {SECONDS} s in turn, attackers niced: {min(made):,} to {max(made):,} connections in each"
     what = f"{HOSTILE:,} slow or hostile clients of the local HTTP server"
@@ -40,7 +40,9 @@ def http_floods(run):
     run.claim(f"{what}: first token of an honest client", "≤ 2 × as late",
               f"{figures['first_token_ratio']:.2f} × ({span(attack, 'first_token_s', 3)} s against {span(control, 'first_token_s', 3)} s)",
               figures["first_token_ratio"] <= 2, n)
-    run.claim(f"{what}: memory of the node", "≤ 48 MiB more", f"{figures['memory_more_mib']:.0f} MiB more", figures["memory_more_mib"] <= 48, n)
+    run.claim(f"{what}: memory of the node", "≤ 48 MiB more than before", f"{figures['memory_more_mib']:.0f} MiB more", figures["memory_more_mib"] <= 48, n)
+    run.claim(f"{what}: memory of the node from the first attack to the last", "≤ 24 MiB more", f"{figures['memory_growth_mib']:.0f} MiB more",
+              figures["memory_growth_mib"] <= 24, n)
     run.claim(f"{what}: honest requests refused", "0", f"{len(figures['refused'])} of {sum(side['answers'] for side in attack + control)}",
               not figures["refused"], n)
 
