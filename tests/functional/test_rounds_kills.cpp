@@ -136,10 +136,11 @@ void TestRoundsKills::they_outlive_kills_cuts_and_a_lost_disk() {
   QCOMPARE(work(all(), now_ms()), QByteArray());
   QCOMPARE(hold(all(), ledger_.newest_round()), QByteArray());
   qInfo(
-      "MEASURED %lld kill -9, %d cuts, one lost disk, a late joiner: %d rounds in %d blocks, %lld s; seed "
+      "MEASURED %lld kill -9, %d cuts%s, one lost disk, a late joiner: %d rounds in %d blocks, %lld s; seed "
       "%llu",
-      static_cast<long long>(kills_.size()), cuts_, ledger_.newest_round(), ledger_.block_count(),
-      time.elapsed() / 1000, static_cast<unsigned long long>(seed_));
+      static_cast<long long>(kills_.size()), cuts_, has_lab() ? "" : " by SIGSTOP, not of the network",
+      ledger_.newest_round(), ledger_.block_count(), time.elapsed() / 1000,
+      static_cast<unsigned long long>(seed_));
 }
 
 void TestRoundsKills::all_have_one_history() {
@@ -179,8 +180,11 @@ void TestRoundsKills::a_kill_costs_at_most_one_round() {
       "time "
       "without a result %.1f s",
       lost, counted, worst, absent, static_cast<double>(ledger_.longest_pause(begun_ms_, now_ms())) / 1000);
-  QVERIFY2(full_ ? counted > 0 : counted == 2, QByteArray::number(counted).constData());
+  QVERIFY2(full_ ? 2 * counted >= kills_.size() : counted == 2, QByteArray::number(counted).constData());
   QVERIFY2(lost <= counted, QByteArray::number(lost).constData());
+  // Of the two kills of the small size, one may lose both rounds: a machine that builds beside it can let another
+  // round close while a node makes its first steps.
+  if (full_) QVERIFY2(worst <= 1, QByteArray::number(worst).constData());
 }
 
 // A node cannot have certified more work than it has done.
