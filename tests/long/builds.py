@@ -68,7 +68,6 @@ class Test:
         self.labels = properties.get("LABELS", [])
         self.environment = dict(item.split("=", 1) for item in properties.get("ENVIRONMENT", []))
         self.skip_status = properties.get("SKIP_RETURN_CODE")
-        self.must_print = properties.get("PASS_REGULAR_EXPRESSION", [])
         self.locks = properties.get("RESOURCE_LOCK", [])
         self.cwd = properties.get("WORKING_DIRECTORY")
 

@@ -74,15 +74,14 @@ class Ours {
       // Not more often: the DHT's allowance for sending would be used up, and nothing be found at all.
       for (int i = 0; i < 100; ++i) {
         QTest::qWait(50);
-        const std::lock_guard lock(mutex_);
-        if (std::find(found_.begin(), found_.end(), wanted) != found_.end()) return true;
+        if (has_found(wanted)) return true;
       }
     }
     return false;
   }
-  std::size_t found() {
+  bool has_found(const platform::Endpoint& endpoint) {
     const std::lock_guard lock(mutex_);
-    return found_.size();
+    return std::find(found_.begin(), found_.end(), endpoint) != found_.end();
   }
 
  private:
@@ -129,11 +128,11 @@ void TestMainline::two_nodes_find_each_other() {
 }
 
 void TestMainline::another_network_is_not_found() {
-  Ours a(Hash256{1}, entry_), b(Hash256{2}, entry_), c(Hash256{1}, entry_);
-  QVERIFY(c.finds({first, 29003}, a));
-  b.look();
-  QTest::qWait(1'000);
-  QCOMPARE(b.found(), std::size_t{0});
+  const platform::Endpoint of_another{first, 29003}, of_its_own{first, 29005};
+  Ours a(Hash256{1}, entry_), b(Hash256{2}, entry_), c(Hash256{1}, entry_), d(Hash256{2}, entry_);
+  QVERIFY(c.finds(of_another, a));
+  QVERIFY(b.finds(of_its_own, d));  // its search works
+  QVERIFY(!b.has_found(of_another));
 }
 
 void TestMainline::a_dht_that_is_dead_is_no_harm() {
