@@ -11,6 +11,7 @@ import argparse
 import json
 import random
 import signal
+import statistics
 import sys
 import time
 
@@ -74,12 +75,14 @@ class Run:
             self.hear(more=3)
             return kind, time.monotonic() - began
         victim = self.alive.pop(self.random.randrange(len(self.alive)))
-        if kind == "killed":
-            victim.kill()
-        else:
-            victim.process.send_signal(signal.SIGSTOP)
-        gap = self.hear(more=TOGETHER + 3)
-        victim.kill()
+        try:
+            if kind == "killed":
+                victim.kill()
+            else:
+                victim.process.send_signal(signal.SIGSTOP)
+            gap = self.hear(more=TOGETHER + 3)
+        finally:
+            victim.kill()  # one that is stopped does not end with its pipe
         self.alive.append(self.start(victim.stage))
         self.introduce()
         return kind, gap
@@ -108,7 +111,7 @@ def main():
         run.stop()
     late = sum(gap > a.patience for by_kind in gaps.values() for gap in by_kind)
     print(json.dumps({"kills": a.kills, "seed": a.seed, "late": late, "finished": run.finished, "twice": run.twice,
-                      "gaps": {kind: {"n": len(by_kind), "median": round(sorted(by_kind)[len(by_kind) // 2], 3), "most": round(max(by_kind), 3)}
+                      "gaps": {kind: {"n": len(by_kind), "median": round(statistics.median(by_kind), 3), "most": round(max(by_kind), 3)}
                                for kind, by_kind in gaps.items()}}))
     return 1 if late or run.twice else 0
 

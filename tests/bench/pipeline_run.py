@@ -81,6 +81,13 @@ class Star:
 
     def __init__(self, wire_program, count, delay_ms):
         self.middle, self.ends, self.wires = f"nsp{os.getpid()}", [], []
+        try:
+            self.make(wire_program, count, delay_ms)
+        except BaseException:
+            self.remove()
+            raise
+
+    def make(self, wire_program, count, delay_ms):
         self.ip("netns", "add", self.middle)
         self.inside(self.middle, "sysctl", "-qw", "net.ipv4.ip_forward=1")
         for i in range(count):
@@ -113,6 +120,10 @@ class Star:
     def remove(self):
         for wire in self.wires:
             wire.stdin.close()
-            wire.wait(PATIENCE_S)
+            try:
+                wire.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                wire.kill()
+                wire.wait()
         for namespace in [*self.ends, self.middle]:
             subprocess.run(["ip", "netns", "del", namespace], check=False)

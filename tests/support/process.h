@@ -1,5 +1,5 @@
 // Real neuroshardd processes for the functional tests: started with a clean environment, read line by line,
-// killed when the test ends, whatever happens. Header only; needs Qt.
+// killed when the test ends, whatever happens (a test that is killed itself: on Linux). Header only; needs Qt.
 #pragma once
 
 #include <QByteArray>
@@ -13,6 +13,8 @@
 #include <QStringList>
 #include <csignal>
 #include <optional>
+
+#include "tests/support/end_with_parent.h"
 
 namespace neuroshard::test {
 
@@ -58,6 +60,8 @@ class NodeProcess {
     for (const QString& assignment : extra_environment)
       environment.insert(assignment.section('=', 0, 0), assignment.section('=', 1));
     process_.setProcessEnvironment(environment);
+    // Nothing destroys this object when a test is killed.
+    process_.setChildProcessModifier(end_with_parent);
     if (input.isEmpty()) process_.setStandardInputFile(QProcess::nullDevice());
     if (cgroup_processes.isEmpty()) {
       process_.start(program, arguments);
