@@ -5,8 +5,9 @@
 
 NODE is the neuroshardd to run. K nodes and a tracker make two rounds of a small model on one computer. Then the owners switch
 contributing off, and after --settle seconds the processor time and the voluntary context switches of each node's threads are
-counted for --seconds. With --beside the other build is measured right after. Prints one JSON object: of the median node the share of
-one core in percent, its wake-ups a second, and both by thread; with --beside also the ratio. Exit status 1: at --gate percent or above.
+counted for --seconds. With --beside both builds are measured twice: before and after the other one. Prints one JSON object: of the
+median node the share of one core in percent, its wake-ups a second, and both by thread; with --beside also the ratio. Exit status 1: at
+--gate percent or above.
 """
 import argparse
 import json
@@ -49,6 +50,7 @@ def between(before, after, seconds):
 
 
 def measure(a, node, folder):
+    """By node, percent of a core and wake-ups of its threads."""
     one = argparse.Namespace(**{**vars(a), "node": node, "folder": folder, "alone": False, "liars": 0, "period": 5, "layers": 1, "hidden": 32,
                                 "batch_tokens": 512, "batch": 4, "sync": "plain", "codec": "int8", "precision": "fp32"})
     nodes = rounds_throughput.Nodes(one)
@@ -65,11 +67,15 @@ def measure(a, node, folder):
         passed, after = time.monotonic() - begun, [threads(pid) for pid in pids]
     finally:
         nodes.end()
-    by_node = [between(*pair, passed) for pair in zip(before, after)]
+    return [between(*pair, passed) for pair in zip(before, after)]
+
+
+def summary(by_node):
     sums = [{key: sum(thread[key] for thread in one.values()) for key in ("percent", "wakeups")} for one in by_node]
     percents = [one["percent"] for one in sums]
-    middle = percents.index(sorted(percents)[len(percents) // 2])
-    return {"percent": round(percents[middle], 3), "percents": [round(one, 3) for one in percents],
+    percent = statistics.median(percents)
+    middle = min(range(len(percents)), key=lambda number: abs(percents[number] - percent))
+    return {"percent": round(percent, 3), "percents": [round(one, 3) for one in percents],
             "wakeups": round(statistics.median(one["wakeups"] for one in sums), 1), "threads": by_node[middle]}
 
 
@@ -85,9 +91,13 @@ def main():
     parser.add_argument("--gate", type=float, default=1.0)
     a = parser.parse_args()
     os.makedirs(a.folder)
-    found = {"node": measure(a, a.node, os.path.join(a.folder, "node"))}
+    sides = (("node", a.node), ("beside", a.beside)) if a.beside else (("node", a.node),)
+    by_node = {side: [] for side, _ in sides}
+    for number in range(len(sides)):
+        for side, program in rounds_throughput.in_turn(sides, number):
+            by_node[side] += measure(a, program, os.path.join(a.folder, f"{side}{number}"))
+    found = {side: summary(nodes) for side, nodes in by_node.items()}
     if a.beside:
-        found["beside"] = measure(a, a.beside, os.path.join(a.folder, "beside"))
         found["ratio"] = round(found["node"]["percent"] / found["beside"]["percent"], 3)
     print(json.dumps(found))
     return 0 if found["node"]["percent"] < a.gate else 1

@@ -11,6 +11,7 @@ import json
 import pathlib
 import random
 import shutil
+import statistics
 import sys
 import tempfile
 import time
@@ -61,7 +62,7 @@ def main():
     gaps.sort()
     figures |= {"kills": len(gaps), "late": sum(gap > a.patience for gap in gaps)}
     if gaps:
-        figures |= {"median": round(gaps[len(gaps) // 2], 3), "most": round(gaps[-1], 3)}
+        figures |= {"median": round(statistics.median(gaps), 3), "most": round(gaps[-1], 3)}
     print(json.dumps(figures))
     return 0 if "error" not in figures and not figures["late"] and not figures.get("differ") else 1
 

@@ -4,8 +4,8 @@
     parts_speeds.py PROGRAMS [--seconds 180] [--turns 2]
 
 Two parts with two nodes each, in control groups. Unequal: of each part, one node has four times the share of a core of the other. Equal: all
-have the mean of that. Each network runs until its nodes have measured and stated their speeds, then is measured; the two take turns. Throughput is
-the micro-batches of all nodes' texts that have passed the whole model, in a second. Prints one JSON object.
+have the mean of that. Each network runs until its nodes have measured and stated their speeds, then is measured. The two take turns, and which
+comes first changes. Throughput is the micro-batches of all nodes' texts that have passed the whole model, in a second. Prints one JSON object.
 """
 import json
 import pathlib
@@ -16,6 +16,7 @@ import tempfile
 import time
 
 from parts_run import NO_GROUPS, Holders, arguments, shares, text
+from rounds_throughput import in_turn
 
 PARTS, HOLDERS, STEPS = 2, 2, 40
 EQUAL, SLOW, FAST = 0.25, 0.1, 0.4
@@ -47,7 +48,8 @@ def main():
     try:
         (folder / "text").write_text(text(1, 60_000))
         for turn in range(a.turns):
-            found = {"unequal": throughput(a, folder, f"unequal{turn}", UNEQUAL), "equal": throughput(a, folder, f"equal{turn}", [EQUAL] * 4)}
+            sides = in_turn((("unequal", UNEQUAL), ("equal", [EQUAL] * 4)), turn)
+            found = {side: throughput(a, folder, f"{side}{turn}", of_nodes) for side, of_nodes in sides}
             found["ratio"] = round(found["unequal"]["a_second"] / found["equal"]["a_second"], 3)
             print(json.dumps(found), file=sys.stderr, flush=True)
             turns.append(found)

@@ -4,17 +4,21 @@
     rounds_throughput.py NODE TEXT FOLDER [--workers 4] [--period 50] [--rounds 3] [--turns 2] [--gate 0.97] …
     rounds_throughput.py NODE TEXT FOLDER --beside NODE …      beside K nodes in rounds of another build instead
 
-NODE is the neuroshardd to run. A turn measures first K nodes of one network, from the end of a round to the end of the
-last of ROUNDS further ones, then K nodes that train alone for as long, or the other build's. Steps that a round gives
-up are counted in neither. Prints one JSON object with both speeds and the ratio of each turn; exit status 1 below the gate.
+NODE is the neuroshardd to run. A turn measures K nodes of one network, from the end of a round to the end of the last
+of ROUNDS further ones, and K nodes that train alone over as many steps after as many, or the other build's. Which side
+comes first changes from turn to turn. Steps that a round gives up are counted in neither. Prints one JSON object with
+both speeds and the ratio of each turn, and the median ratio; exit status 1 below the gate.
 """
 import argparse
 import json
 import os
+import statistics
 import sys
 import time
 
 import diloco_processes
+
+WARM_ROUNDS = 2
 
 
 class Nodes(diloco_processes.Network):
@@ -56,25 +60,27 @@ class Nodes(diloco_processes.Network):
                 return time.monotonic(), now
             time.sleep(0.5)
 
-    def speed(self, seconds=None):
-        """Tokens per second, of all nodes together; with `seconds` by the clock, else by rounds."""
+    def speed(self):
+        """Tokens per second, of all nodes together, after a warm-up. Nodes alone have the steps of as many rounds."""
         a = self.arguments
-        if seconds:
-            begin, before = self.wait(lambda now: now[0] >= 3 * a.workers)
-            end, after = self.wait(lambda now: time.monotonic() >= begin + seconds)
-        else:
-            begin, before = self.wait(lambda now: now[1] >= 2)
-            end, after = self.wait(lambda now: now[1] >= before[1] + a.rounds)
+        counted, of_round = (0, a.period * a.workers) if a.alone else (1, 1)
+        begin, before = self.wait(lambda now: now[counted] >= WARM_ROUNDS * of_round)
+        end, after = self.wait(lambda now: now[counted] >= before[counted] + a.rounds * of_round)
         tokens = (after[0] - before[0]) * a.batch_tokens
         return {"seconds": end - begin, "tokens_per_s": tokens / (end - begin), "rounds": after[1] - before[1],
                 "parameters": after[2]}
 
 
+def in_turn(sides, number):
+    """The sides in their order in turn `number`: a machine that grows slower or faster with time favours none."""
+    return sides if number % 2 == 0 else sides[::-1]
+
+
 def turn(arguments, number):
-    """Of nodes in rounds, and then of those beside them."""
+    """Of nodes in rounds and of those beside them."""
     beside = "beside" if arguments.beside else "alone"
     found = {}
-    for side in ("rounds", beside):
+    for side in in_turn(("rounds", beside), number):
         one = argparse.Namespace(**{**vars(arguments), "alone": side == "alone", "liars": 0,
                                     "folder": os.path.join(arguments.folder, f"{number}-{side}")})
         if side == "beside":
@@ -83,7 +89,7 @@ def turn(arguments, number):
         try:
             nodes.make_profile()
             nodes.start_alone() if one.alone else nodes.start_all()
-            found[side] = nodes.speed(found["rounds"]["seconds"] if one.alone else None)
+            found[side] = nodes.speed()
         finally:
             nodes.end()
     found["ratio"] = found["rounds"]["tokens_per_s"] / found[beside]["tokens_per_s"]
@@ -111,7 +117,7 @@ def main():
     arguments = parser.parse_args()
     os.makedirs(arguments.folder)
     turns = [turn(arguments, number) for number in range(arguments.turns)]
-    ratio = sorted(one["ratio"] for one in turns)[len(turns) // 2]
+    ratio = statistics.median(one["ratio"] for one in turns)
     json.dump({"turns": turns, "ratio": ratio, "flags": {key: value for key, value in vars(arguments).items()
                                                          if key not in ("node", "text", "folder", "beside")}}, sys.stdout)
     print()

@@ -1,8 +1,9 @@
 """Measurements of generation, ours and llama.cpp's, in turn:   generation_rounds.py SPEC.json RESULT.json
 
 SPEC: {"rounds": n, "texts": n, "context": n, "tokens": n, "prompt": n, "contenders": {name: [command]}}. A contender answers one
-request a line (tests/support/generation_probe.cpp). All are loaded before the first round; only one works at a time. RESULT has for
-each contender and measurement the seconds of every round, and the memory's reading speed of every round.
+request a line (tests/support/generation_probe.cpp). All are loaded before the first round; only one works at a time. Every other
+round goes through them from the last to the first. RESULT has for each contender and measurement the seconds of every round, and
+the memory's reading speed of every round.
 """
 import json
 import subprocess
@@ -53,9 +54,10 @@ def main(spec_path, result_path):
         read = reader.ask(do="read")
         if round_number >= 0:
             result["read_gb_s"].append(read["bytes"] / read["seconds"] / 1e9)
-        for name, contender in contenders.items():
+        order = list(contenders) if round_number % 2 == 0 else list(contenders)[::-1]
+        for name in order:
             for key, request in measurements(spec, name):
-                seconds = contender.ask(**request)["seconds"]
+                seconds = contenders[name].ask(**request)["seconds"]
                 if round_number >= 0:
                     result["seconds"].setdefault(name, {}).setdefault(key, []).append(seconds)
     for contender in contenders.values():

@@ -86,6 +86,11 @@ def strangers(run):
     judge_strangers(run, run.figures, each, networks)
 
 
+def largest(side):
+    """The largest resident size of a node of a network, in MiB."""
+    return max(one["most"] for one in side["mib"].values())
+
+
 def whole_of_strangers(every):
     """The networks of each side, which are equally long: mean pace, largest memory, sums."""
     whole = {}
@@ -101,14 +106,11 @@ def whole_of_strangers(every):
         paces = [side["rounds_per_minute"] for side in sides]
         whole[name] = {"rounds_per_minute": round(sum(paces) / len(paces), 2), "paces": paces,
                        "mib": {node: {"most": max(side["mib"][node]["most"] for side in sides if node in side["mib"])} for node in sorted(nodes)},
-                       "attacks": attacks,
+                       "largest": [largest(side) for side in sides], "attacks": attacks,
                        **{key: [one for side in sides for one in side.get(key, [])] for key in ("ended", "banned_honest", "torn")}}
 
-    def most(side):
-        return max(one["most"] for one in side["mib"].values())
-
     whole["pace"] = whole["attacked"]["rounds_per_minute"] / max(whole["control"]["rounds_per_minute"], 1e-9)
-    whole["memory"] = most(whole["attacked"]) / most(whole["control"])
+    whole["memory"] = max(whole["attacked"]["largest"]) / max(whole["control"]["largest"])
     return whole
 
 
@@ -118,16 +120,13 @@ def outcome_of_strangers(status, output):
 
 def judge_strangers(run, figures, seconds, networks):
     control, attacked = figures["control"], figures["attacked"]
-
-    def most(side):
-        return max(one["most"] for one in side["mib"].values())
-
+    sizes = "; ".join(", ".join(f"{one:.0f}" for one in side["largest"]) for side in (attacked, control))
     sent = sum(said.get("calls", 0) + said.get("connections", 0) for said in attacked["attacks"].values())
     n = f"{networks} networks for {seconds} s each, control as long, {sent:,} calls and connections"
     run.claim("Four nodes under all attacks at once, rounds a minute", "≥ 0.90 of those without packets",
               f"{figures['pace']:.2f} ({', '.join(map(str, attacked['paces']))}; {', '.join(map(str, control['paces']))})", figures["pace"] >= 0.90, n)
     run.claim("Four nodes under all attacks at once, largest resident size", "≤ 1.10 of that without packets",
-              f"{figures['memory']:.2f} ({most(attacked):.0f}, {most(control):.0f} MiB)", figures["memory"] <= 1.10, n)
+              f"{figures['memory']:.2f} ({sizes} MiB)", figures["memory"] <= 1.10, n)
     idle = [name for name, said in attacked["attacks"].items() if not said.get("calls") and not said.get("connections")]
     run.claim("Four nodes under all attacks at once: attacks that sent nothing", "none", ", ".join(idle) or "none", not idle, n)
     asked = [said for said in attacked["attacks"].values() if said.get("honest_calls")]

@@ -1,5 +1,6 @@
 """A network's model that grows with its members' memory."""
 import os
+import statistics
 
 import builds
 import reading
@@ -60,4 +61,4 @@ def judge_kills(run, figures, passed):
               f"{len(came)} of {len(figures['changes'])}; {sum(one['corruptions'] for one in figures['changes'])}; {figures['differ']} of {figures['anchors']}",
               passed,
               f"seed {figures['seed']}; killed {phases['before']} before the change, {phases['computes']} while they computed the weights, {phases['starts']} while "
-              f"they started with them, {phases['after']} after; back after {seconds[len(seconds) // 2]:.0f} s, at most {seconds[-1]:.0f} s")
+              f"they started with them, {phases['after']} after; back after {statistics.median(seconds):.0f} s, at most {seconds[-1]:.0f} s")

@@ -1,31 +1,45 @@
 #!/usr/bin/env python3
 """The mechanism of the long checks bites: no exit status is lost, and nothing finished at one commit stands in for another."""
+import argparse
+import contextlib
+import io
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "bench")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "bench"), str(HERE.parent / "functional")]
 import builds  # noqa: E402
 import growth_kills  # noqa: E402
+import http_floods  # noqa: E402
 import main  # noqa: E402
 import parts_failures  # noqa: E402
 import parts_newcomer  # noqa: E402
+import reading  # noqa: E402
+import rounds_throughput  # noqa: E402
 import run as runs  # noqa: E402
 import same_results  # noqa: E402
 import target_build_times  # noqa: E402,F401
+import target_generation_speed  # noqa: E402
+import target_llama_cpp  # noqa: E402
 import targets_attacks  # noqa: E402
 import targets_checks  # noqa: E402
 import targets_growth  # noqa: E402
+import targets_http  # noqa: E402
 import targets_network  # noqa: E402
 import targets_packages  # noqa: E402
 import targets_pipeline  # noqa: E402
 import targets_product  # noqa: E402
+import targets_speed  # noqa: E402
+import targets_training  # noqa: E402
 
 
 class LongChecks(unittest.TestCase):
@@ -168,10 +182,60 @@ class LongChecks(unittest.TestCase):
             "dense, 4 of 10, f=4, zero: +7.0 % (+7.7; on the way +40)", "dense: FAILED"])
         self.assertEqual([(c["value"], c["verdict"]) for c in run.claims],
                          [("+4.7 % (zero) is the worst", "missed"), ("+7.0 % (zero) is the worst", "met")])
+        run = self.new_run()
+        targets_network.judge_attacks(run, [
+            "dense, 2 of 8, alie: ours +0.5 % (+0.6; on the way +4), plain mean diverges",
+            "dense, 2 of 8, zero: ours diverges, plain mean +18922.2 % (+1; on the way +2) MISSED (<= +5 %)",
+            "dense, 4 of 10, f=4, zero: diverges MISSED (finite and falling)", "dense, clean, plain mean: +0.1 % (+0.2; on the way +1)"])
+        self.assertEqual([(c["value"], c["verdict"]) for c in run.claims], [("diverges (zero) is the worst", "missed")] * 2)
+        with self.assertRaisesRegex(runs.Broken, "can't be read"):
+            targets_network.judge_attacks(run, ["dense, 2 of 8, zero: no words that it knows"])
+
+    def test_memory_of_the_server_is_held_against_that_before_the_attacks(self):
+        sizes = iter((100.0, 160.0, 150.0, 120.0, 151.0, 145.0))
+        flood = http_floods.Flood(None, None, None, argparse.Namespace(clients=1, seconds=1, rounds=2))
+        flood.phase = lambda attacks: {"memory_mib": next(sizes), "tokens_per_s": 1.0, "first_token_s": 1.0, "refused": []}
+        figures = flood.run()
+        self.assertEqual((figures["memory_more_mib"], figures["memory_growth_mib"]), (60.0, 25.0))
+        self.assertEqual(len(http_floods.judge(figures, True)), 2)
+
+    def test_two_turns_are_judged_by_their_mean(self):
+        ratios = iter((0.99, 0.92))
+        with unittest.mock.patch.object(rounds_throughput, "turn", lambda arguments, number: {"ratio": next(ratios)}), \
+                unittest.mock.patch.object(sys, "argv", ["x", "node", "text", str(self.root / "nodes")]), \
+                contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(rounds_throughput.main(), 1)
+        self.assertAlmostEqual(json.loads(said.getvalue())["ratio"], 0.955)
+        self.assertEqual([rounds_throughput.in_turn(("a", "b"), number) for number in (0, 1)], [("a", "b"), ("b", "a")])
+        run, values = self.new_run(), iter((0.95, 0.80))
+        part = lambda *words, **more: runs.Part({"outcome": "passed", "figures": {"runs": [{"delay_ms": 1.0, "efficiency": next(values)}]}}, "")
+        with unittest.mock.patch.object(builds, "build"), unittest.mock.patch.object(builds, "packages"), \
+                unittest.mock.patch.object(builds, "program"), unittest.mock.patch.object(run, "part", part), \
+                unittest.mock.patch.object(run, "require"), unittest.mock.patch.dict(os.environ, {"PIPELINE_REPEATS": "2"}):
+            targets_pipeline.pipeline_efficiency(run)
+        self.assertEqual([c["value"] for c in run.claims], ["0.875 (0.800 to 0.950)"])
+
+    def test_a_side_alone_warms_up_and_is_measured_over_as_many_steps(self):
+        nodes = rounds_throughput.Nodes.__new__(rounds_throughput.Nodes)
+        nodes.arguments = argparse.Namespace(alone=True, period=50, workers=4, rounds=3, batch_tokens=512)
+        seen = iter([(100, 0, 7), (400, 0, 7), (700, 0, 7), (1000, 0, 7)])
+
+        def wait(reached):
+            return next((float(now[0]), now) for now in seen if reached(now))
+        nodes.wait = wait
+        self.assertEqual(nodes.speed(), {"seconds": 600.0, "tokens_per_s": 512.0, "rounds": 0, "parameters": 7})
+
+    def test_simulations_with_many_seeds_are_those_of_the_build(self):
+        names = targets_network.of_many_seeds()
+        for name in ("test_chain_checks", "test_chain_sizes", "test_plans", "test_chain_agreement_stall", "test_protocol_fuzz", "test_member_fuzz"):
+            self.assertIn(name, names)
+        lists = "".join(path.read_text() for path in HERE.parent.rglob("CMakeLists.txt"))
+        for name in names:
+            self.assertRegex(lists, rf"ns_add_test\({name} |foreach\(name [^)]*\b{name.removeprefix('test_')}\b")
 
     def test_all_attacks_are_judged_by_their_control(self):
         def side(pace, most, **more):
-            return {"rounds_per_minute": pace, "paces": [pace], "mib": {"node0": {"most": 200.0}, "node1": {"most": most}}, "ended": [], **more}
+            return {"rounds_per_minute": pace, "paces": [pace], "largest": [190.0, most], "mib": {"node0": {"most": 200.0}, "node1": {"most": most}}, "ended": [], **more}
         for pace, most, banned, torn, verdicts in ((9.1, 210.0, [], [], ["met"] * 4), (8.9, 221.0, [], [], ["missed", "missed", "met", "met"]),
                                                    (10.0, 200.0, ["node1"], [], ["met"] * 3 + ["missed"]), (10.0, 200.0, [], ["7"], ["met"] * 3 + ["missed"])):
             run = self.new_run()
@@ -180,6 +244,7 @@ class LongChecks(unittest.TestCase):
             targets_attacks.judge_strangers(run, figures, 60, 1)
             self.assertEqual([c["verdict"] for c in run.claims if c["gate"]], verdicts)
             self.assertEqual([c["value"] for c in run.claims if not c["gate"]], ["1 of 4"])
+            self.assertIn(f"(190, {most:.0f}; 190, 200 MiB)", run.claims[1]["value"])
 
     def test_networks_under_all_attacks_are_judged_as_one(self):
         def side(pace, most, **more):
@@ -190,7 +255,7 @@ class LongChecks(unittest.TestCase):
                          side(11.0, 210.0, attacks={"fuzz": {"calls": 7}}, banned_honest=["node1"])]})
         self.assertEqual((round(whole["pace"], 2), round(whole["memory"], 2)), (0.95, 1.05))
         self.assertEqual(whole["attacked"]["attacks"], {"fuzz": {"calls": 12}})
-        self.assertEqual(whole["attacked"]["paces"], [8.0, 11.0])
+        self.assertEqual((whole["attacked"]["paces"], whole["attacked"]["largest"]), ([8.0, 11.0], [205.0, 210.0]))
         self.assertEqual((whole["attacked"]["banned_honest"], whole["control"]["ended"]), (["node1"], []))
 
     def test_changed_messages_are_judged(self):
