@@ -27,6 +27,7 @@ timed() {
 }
 
 trap clean EXIT
+trap 'exit 1' INT TERM HUP
 clean
 : >"$TIMINGS"
 debootstrap --variant=minbase bookworm "$CHROOT" >"$STATE/debootstrap.log" 2>&1 || { tail "$STATE/debootstrap.log"; exit 1; }

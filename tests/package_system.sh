@@ -8,7 +8,16 @@ CORE=neuroshardd  # what a person types for the core
 
 fail() { echo "error: $*" >&2; exit 1; }
 figure() { printf '%s: %s\n' "$1" "$2" | tee -a "$FIGURES"; }
+# Programs that still run inside, such as a core whose app has ended.
+end_inside() {
+  [ -d "$CHROOT" ] || return 0
+  inner=$(readlink -f "$CHROOT")
+  for process in /proc/[0-9]*; do
+    [ "$(readlink "$process/root" 2>/dev/null)" != "$inner" ] || kill -9 "${process#/proc/}" 2>/dev/null || true
+  done
+}
 leave() {
+  end_inside
   for point in proc dev tmp/.X11-unix; do ! mountpoint -q "$CHROOT/$point" || umount -l "$CHROOT/$point"; done
   rm -rf --one-file-system "$CHROOT"
 }
@@ -20,6 +29,7 @@ clean() {
 # Nothing of an earlier check is left, and nothing of this one stays.
 begin_check() {
   trap clean EXIT
+  trap 'exit 1' INT TERM HUP
   mkdir -p "$STATE" /tmp/.X11-unix
   clean
   : >"$FIGURES"

@@ -1,6 +1,9 @@
 """The long checks, one at a time; see tests/long.sh."""
 import argparse
+import pathlib
+import re
 import shutil
+import signal
 import sys
 
 import targets_attacks  # noqa: F401  (each registers its targets)
@@ -33,6 +36,15 @@ def listing():
     return "\n".join(f"{name:<{width}}  {text}" for name, (_, text) in TARGETS.items())
 
 
+def mounts_below(folder, table=pathlib.Path("/proc/self/mountinfo")):
+    """The places below a folder where another file system is mounted."""
+    if not table.exists():
+        return []
+    fields = [line.split(" ")[4] for line in table.read_text(errors="surrogateescape").splitlines()]
+    points = [pathlib.Path(re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)) for field in fields]
+    return [point for point in points if folder.resolve() in point.parents]
+
+
 def perform(function, run):
     """Runs a target to its result, whatever happens on the way."""
     try:
@@ -42,8 +54,7 @@ def perform(function, run):
     except Broken as reason:
         return run.finish("failed", str(reason))
     except KeyboardInterrupt:
-        for child in list(run.children):
-            run.end(child)
+        run.stop()
         run.finish("failed", "interrupted")
         return 130
     except Exception as error:  # the result says failed, and the trace is shown
@@ -57,7 +68,7 @@ def main(words):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="names all targets")
     parser.add_argument("--fresh", action="store_true", help="forgets what the target has finished")
-    parser.add_argument("--keep", action="store_true", help="takes finished parts of other commits, too; the result names those commits")
+    parser.add_argument("--keep", action="store_true", help="takes finished parts of other commits, too, if no later part needs their files; the result names those commits")
     parser.add_argument("name", nargs="?")
     parser.add_argument("argument", nargs="?", default="")
     options = parser.parse_args(words)
@@ -68,7 +79,16 @@ def main(words):
         print(f"error: no target {options.name}; sh tests/long.sh --list names them" if options.name else parser.format_help(), file=sys.stderr)
         return 64
     if options.fresh:
-        shutil.rmtree(ROOT / "build/long" / options.name, ignore_errors=True)
+        folder = ROOT / "build/long" / options.name
+        mounted = mounts_below(folder)
+        if mounted:
+            print(f"error: --fresh would remove what is mounted at {mounted[0]}; first: umount --lazy '{mounted[0]}'", file=sys.stderr)
+            return 1
+        shutil.rmtree(folder, ignore_errors=True)
+    # These get the same cleanup as Ctrl-C. A command has a session of its own, and would outlive this one.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, signal.default_int_handler)
     return perform(TARGETS[options.name][0], Run(options.name, options.argument, options.keep))
 
 

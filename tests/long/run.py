@@ -13,7 +13,8 @@ Run.finish() writes build/long/NAME/result.json (result-ARGUMENT.json). Outcomes
   skipped       this machine can't run it, the reason is in the result     77
 A part is run again unless it passed or missed its gate.
 
-Parts may run on several threads (Run.together); all else belongs to the thread that made the Run.
+Parts may run on several threads (Run.together); all else belongs to the thread that made the Run. An interrupt ends all commands
+(Run.stop): they get SIGTERM and a while for their cleanup, then SIGKILL.
 """
 import concurrent.futures
 import json
@@ -31,6 +32,7 @@ from facts import ROOT
 EXIT = {"passed": 0, "failed": 1, "missed": 2, "inconclusive": 3, "skipped": 77}
 SEVERITY = ["passed", "skipped", "inconclusive", "missed", "failed"]
 FINISHED = ("passed", "missed")
+CLEANUP_S = 30  # what a command has after SIGTERM
 
 
 class Skip(Exception):
@@ -39,6 +41,22 @@ class Skip(Exception):
 
 class Broken(Exception):
     """The target can't go on; the text says why."""
+
+
+def send(child, number):
+    """A signal to a command and all that it started."""
+    try:
+        os.killpg(child.pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def runs(child):
+    """Whether a command has not ended. Its exit status stays for the thread that waits for it."""
+    try:
+        return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return False
 
 
 class Part:
@@ -72,14 +90,15 @@ class Run:
         self.parts, self.claims, self.figures, self.tests, self.reasons = [], [], {}, [], []
         self.n = None
         self.lock = threading.Lock()
-        self.children = set()
+        self.children, self.stopping = set(), False
 
     # ---- commands --------------------------------------------------------------------------------------------------
-    def part(self, name, command, read=None, env=None, missed=(), limit=None, loud=False, append=False, judge=None):
+    def part(self, name, command, read=None, env=None, missed=(), limit=None, loud=False, append=False, judge=None, files=()):
         """Runs a command unless it is finished. read(output) gives its figures, judge(status, output) its outcome where
-        the exit status alone does not say it; `missed` lists exit statuses that mean a missed gate."""
+        the exit status alone does not say it; `missed` lists exit statuses that mean a missed gate. `files` are what it
+        leaves for later parts: without them it is not finished, and the part of another key left them elsewhere."""
         command = [str(word) for word in command]
-        kept = self.finished(name, command)
+        kept = self.finished(name, command, files)
         if kept:
             print(f"({name}: done before)", flush=True)
         else:
@@ -88,9 +107,11 @@ class Run:
             self.parts.append(kept.record)
         return kept
 
-    def finished(self, name, command):
+    def finished(self, name, command, files=()):
+        if not all(path.exists() for path in files):
+            return None
         folders = [self.folder]
-        if self.keep:
+        if self.keep and not files:
             others = [f for f in self.base.iterdir() if f.is_dir() and f != self.folder]
             folders += sorted(others, key=lambda f: f.stat().st_mtime, reverse=True)
         for folder in folders:
@@ -119,13 +140,14 @@ class Run:
         figures = {}
         if judge and not late and status >= 0:
             outcome = judge(status, output)
+        assert outcome in SEVERITY, outcome
         if late:
             record["reason"] = f"ran past {limit} s"
             outcome = "failed"
-        if read and outcome != "failed":
+        if read and outcome not in ("failed", "skipped"):
             try:
                 figures = read(output)
-            except (ValueError, KeyError, IndexError, AttributeError) as error:
+            except (OSError, ValueError, KeyError, IndexError, AttributeError) as error:
                 outcome, record["reason"] = "failed", f"no figures in its output: {error!r}"
         record.update(exit=status, seconds=round(time.monotonic() - started, 1), processor_seconds=round(processor, 1),
                       outcome=outcome, figures=figures)
@@ -153,8 +175,11 @@ class Run:
                 late.set()
                 self.end(child)
             timer = threading.Timer(limit, end) if limit else None
-            self.children.add(child)
+            with self.lock:
+                self.children.add(child)
             try:
+                if self.stopping:
+                    raise Broken("interrupted")
                 if timer:
                     timer.start()
                 if loud:
@@ -169,18 +194,31 @@ class Run:
                 self.end(child)
                 raise
             finally:
-                self.children.discard(child)
+                with self.lock:
+                    self.children.discard(child)
                 if timer:
                     timer.cancel()
             return child.returncode, usage.ru_utime + usage.ru_stime, late.is_set()
 
     @staticmethod
-    def end(child):
-        """Ends a command with all that it started: each has a session of its own."""
+    def end(*children):
+        """Ends commands with all that they started: each has a session of its own. A script takes back first what it has mounted."""
         try:
-            os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+            for child in children:
+                send(child, signal.SIGTERM)
+            limit = time.monotonic() + CLEANUP_S
+            while time.monotonic() < limit and any(map(runs, children)):
+                time.sleep(0.02)
+        finally:
+            for child in children:
+                send(child, signal.SIGKILL)
+
+    def stop(self):
+        """Ends all commands, and no part begins any more."""
+        with self.lock:
+            self.stopping = True
+            children = list(self.children)
+        self.end(*children)
 
     def together(self, jobs, calls):
         """Runs calls (functions without arguments that ask for parts), so many at a time."""
@@ -189,8 +227,13 @@ class Run:
                 call()
             return
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for future in [pool.submit(call) for call in calls]:
-                future.result()
+            try:
+                for future in [pool.submit(call) for call in calls]:
+                    future.result()
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.stop()
+                raise
 
     # ---- what comes of it ------------------------------------------------------------------------------------------
     def claim(self, claim, gate, value, ok, n=""):

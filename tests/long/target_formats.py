@@ -22,7 +22,7 @@ def install(run):
         return folder / "node_modules"
     folder.mkdir(exist_ok=True)
     (folder / "package.json").write_text('{"private": true}\n')
-    if not run.part("npm", ["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund", *PACKAGES]).ok:
+    if not run.part("npm", ["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund", *PACKAGES], files=[folder / "node_modules"]).ok:
         raise Broken("npm can't install the packages")
     return folder / "node_modules"
 
@@ -31,7 +31,8 @@ def export(run, name, directory, *words):
     """An exported folder of the current or a named checkpoint."""
     folder = run.folder / name
     shutil.rmtree(folder, ignore_errors=True)
-    if not run.part(f"export-{name}", [builds.NODE, "checkpoint", "export", *words, "--data-dir", directory, "--format", "huggingface", "--out", folder]).ok:
+    if not run.part(f"export-{name}", [builds.NODE, "checkpoint", "export", *words, "--data-dir", directory, "--format", "huggingface", "--out", folder],
+                    files=[folder]).ok:
         raise Broken(f"{name} was not exported")
     return folder
 
@@ -41,10 +42,10 @@ def logits(run, name, directory, folder, modules):
     with open(TEXT, encoding="utf-8") as file:
         text = file.read()[-40_000:]
     texts = [*SAMPLES, *characters(), text]
-    ids = comparison.ours({"texts": [text], "tokens": [], "full": 0})["ids"][0]
-    ours = comparison.ours({"texts": texts, "tokens": windows(ids), "full": 0, "logits": POSITIONS})
+    ids = comparison.ours("ids", {"texts": [text], "tokens": [], "full": 0})["ids"][0]
+    ours = comparison.ours("logits", {"texts": texts, "tokens": windows(ids), "full": 0, "logits": POSITIONS})
     answer = run.folder / f"{name}-torch.json"
-    if not run.part(f"torch-{name}", [PYTHON, "-B", ROOT / "tests/long/torch_model.py", folder, comparison.request, answer]).ok:
+    if not run.part(f"torch-{name}", [PYTHON, "-B", ROOT / "tests/long/torch_model.py", folder, comparison.request, answer], files=[answer]).ok:
         raise Broken(f"PyTorch gave no logits of {name}")
     torch = load(answer)
     worst = largest_difference(ours, torch, "logits")
@@ -55,7 +56,7 @@ def logits(run, name, directory, folder, modules):
     run.claim(f"Scores over local HTTP as lm-eval-harness asks for them against PyTorch's of the exported Hugging Face folder, {name}", "≤ 1e-3",
               f"{worst:.1e}", worst <= 1e-3, sum(map(len, http["scores"])))
     answer = run.folder / f"{name}-tokens.json"
-    if not run.part(f"tokens-{name}", ["node", ROOT / "tests/long/formats.mjs", modules, "tokens", folder, comparison.request, answer]).ok:
+    if not run.part(f"tokens-{name}", ["node", ROOT / "tests/long/formats.mjs", modules, "tokens", folder, comparison.request, answer], files=[answer]).ok:
         raise Broken(f"tokenizers.js read no tokens of {name}")
     # These libraries take the name of a special token for the token (docs/guide/use-elsewhere.md).
     plain = [i for i, sample in enumerate(texts) if "<|" not in sample]
@@ -71,7 +72,8 @@ def come_back(run, name, directory, folder):
     """The folder as a checkpoint of a new directory, and exported again."""
     other = run.folder / f"{name}-imported"
     shutil.rmtree(other, ignore_errors=True)
-    done = run.part(f"import-{name}", [builds.NODE, "checkpoint", "import", folder, "--data-dir", other, "--profile", run.folder / f"{name}.json", "--json"])
+    done = run.part(f"import-{name}", [builds.NODE, "checkpoint", "import", folder, "--data-dir", other, "--profile", run.folder / f"{name}.json", "--json"],
+                    files=[other])
     if not done.ok:
         raise Broken(f"{name} was not imported")
     again = export(run, f"{name}-again", other, "0")
@@ -85,10 +87,10 @@ def tensorboard(run, directory, modules):
     for kind, path in (("csv", table), ("tensorboard", folder)):
         shutil.rmtree(path, ignore_errors=True)
         path.unlink(missing_ok=True)
-        if not run.part(f"history-{kind}", [builds.NODE, "history", "export", "--data-dir", directory, "--format", kind, "--out", path]).ok:
+        if not run.part(f"history-{kind}", [builds.NODE, "history", "export", "--data-dir", directory, "--format", kind, "--out", path], files=[path]).ok:
             raise Broken(f"the history was not exported as {kind}")
     events = next(folder.glob("events.out.tfevents.*"))
-    if not run.part("events", ["node", ROOT / "tests/long/formats.mjs", modules, "events", events, answer]).ok:
+    if not run.part("events", ["node", ROOT / "tests/long/formats.mjs", modules, "events", events, answer], files=[answer]).ok:
         raise Broken("the event file can't be read")
     with open(table, encoding="utf-8", newline="") as file:
         rows = {(row["series"], int(row["step"])): struct.unpack("<f", struct.pack("<f", float(row["mean"])))[0] for row in csv.DictReader(file)}

@@ -1,5 +1,6 @@
 """The speed of generation: one stream and a prompt against llama.cpp with the same weights, eight streams against one, and the share
 of the time that text and training have beside each other."""
+import contextlib
 import json
 import shutil
 import statistics
@@ -37,7 +38,7 @@ def exports(run, name, directory):
     for kind in ("f32", "bf16", "q8_0"):
         files[kind] = run.folder / f"{name}-{kind}.gguf"
         if not run.part(f"export-{name}-{kind}", [builds.NODE, "checkpoint", "export", "--data-dir", directory, "--format", "gguf",
-                                                  "--type", kind, "--out", files[kind], "--force"]).ok:
+                                                  "--type", kind, "--out", files[kind], "--force"], files=[files[kind]]).ok:
             raise Broken("the export failed")
     return files
 
@@ -52,7 +53,7 @@ def measure(run, name, modules):
     contenders |= {f"llama.cpp {kind}": [*llama, str(path), str(THREADS), "1280"] for kind, path in files.items()}
     request, answer = run.folder / f"{name}-spec.json", run.folder / f"{name}-speed.json"
     request.write_text(json.dumps({**SPEC, "contenders": contenders}))
-    if not run.part(f"speed-{name}", ["python3", "-B", ROOT / "tests/long/generation_rounds.py", request, answer]).ok:
+    if not run.part(f"speed-{name}", ["python3", "-B", ROOT / "tests/long/generation_rounds.py", request, answer], files=[answer]).ok:
         raise Broken("the measurement failed")
     return load(answer)
 
@@ -131,12 +132,23 @@ class Node:
             self.child.kill()
 
 
-def step_seconds(node, stop, found):
-    """Seconds of each step, by its number, from the speed that the status tells."""
-    while not stop.wait(1):
-        last = node.training().get("last_step")
-        if last and last.get("tokens_per_s"):
-            found[last["step"]] = BATCH_TOKENS / last["tokens_per_s"]
+@contextlib.contextmanager
+def step_seconds(node):
+    """Seconds of each step, by its number, from the speed that the status tells while the block runs."""
+    stop, found = threading.Event(), {}
+
+    def watch():
+        while not stop.wait(1):
+            last = node.training().get("last_step")
+            if last and last.get("tokens_per_s"):
+                found[last["step"]] = BATCH_TOKENS / last["tokens_per_s"]
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield found
+    finally:
+        stop.set()
+        watcher.join(60)
 
 
 def seconds_of(call):
@@ -152,20 +164,17 @@ def share_of(run, directory, profile, share):
         node.wait_for_steps((node.training().get("step") or 0) + 3)
         # A command takes so long before it asks, and after its answer. Then no text waits, and the training has all of the time.
         around = statistics.median(seconds_of(lambda: node.ask("status")) for _ in range(9))
-        stop, steps, text, waiting = threading.Event(), {}, 0.0, 0.0
-        watcher = threading.Thread(target=step_seconds, args=(node, stop, steps))
-        watcher.start()
-        first, began = node.training()["step"], time.monotonic()
-        while time.monotonic() - began < SHARE_SECONDS:
-            asked = time.monotonic()
-            answer = node.ask("generate", "--prompt", "The", "--max-tokens", "4000", "--logit-bias", "2", "-100")
-            if not answer:
-                raise Broken("the node generates no text")
-            waiting += time.monotonic() - asked - around
-            text += answer["tokens"] / answer["tokens_per_s"]
-        wall, done = time.monotonic() - began, node.training()["step"] - first
-        stop.set()
-        watcher.join()
+        text, waiting = 0.0, 0.0
+        with step_seconds(node) as steps:
+            first, began = node.training()["step"], time.monotonic()
+            while time.monotonic() - began < SHARE_SECONDS:
+                asked = time.monotonic()
+                answer = node.ask("generate", "--prompt", "The", "--max-tokens", "4000", "--logit-bias", "2", "-100")
+                if not answer:
+                    raise Broken("the node generates no text")
+                waiting += time.monotonic() - asked - around
+                text += answer["tokens"] / answer["tokens_per_s"]
+            wall, done = time.monotonic() - began, node.training()["step"] - first
         training = done * statistics.mean(steps.values()) - (wall - waiting)
         run.figures[f"share {share} %"] = {"text": round(text / waiting, 3), "training": round(training / waiting, 3), "steps": done,
                                            "seconds": round(wall, 1), "without a text": round(wall - waiting, 1)}

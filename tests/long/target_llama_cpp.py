@@ -35,7 +35,8 @@ def install(run):
     folder.mkdir(exist_ok=True)
     (folder / "package.json").write_text('{"private": true}\n')
     # Only the library for this machine, and no script of a package runs.
-    part = run.part("npm", ["npm", "install", "--prefix", folder, "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund", *PACKAGES])
+    part = run.part("npm", ["npm", "install", "--prefix", folder, "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund", *PACKAGES],
+                    files=[folder / "node_modules"])
     if not part.ok:
         raise Broken("npm can't install node-llama-cpp")
     return folder / "node_modules"
@@ -50,8 +51,10 @@ def characters():
 def train(run, name, options, steps=STEPS, shape=SMALL):
     """A data directory with a model that has learned a little."""
     directory, profile = run.folder / name, run.folder / f"{name}.json"
-    made = run.part(f"profile-{name}", [builds.NODE, "network", "create", "--name", f"{name}-test", "--from", "solo", "--force", "--out", profile, *shape, *options])
-    if not made.ok or not run.part(f"train-{name}", [builds.NODE, "train", "--data-dir", directory, "--profile", profile, "--text", TEXT, "--steps", steps]).ok:
+    made = run.part(f"profile-{name}", [builds.NODE, "network", "create", "--name", f"{name}-test", "--from", "solo", "--force", "--out", profile, *shape, *options],
+                    files=[profile])
+    if not made.ok or not run.part(f"train-{name}", [builds.NODE, "train", "--data-dir", directory, "--profile", profile, "--text", TEXT, "--steps", steps],
+                                   files=[directory / "checkpoints"]).ok:
         raise Broken("training failed")
     return directory
 
@@ -94,29 +97,33 @@ class Comparison:
         self.run, self.name, self.modules = run, name, modules
         self.checkpoint = max((directory / "checkpoints").glob("*-*"), key=lambda path: path.name)
         self.directory = directory
-        self.request = run.folder / f"{name}-request.json"
+        self.request = None  # the newest one, for those that answer it after us
 
-    def ours(self, request):
+    def ours(self, step, request):
+        """The answer to one request. Each step has files of its own: a second start finds the answers of all."""
+        self.request = self.run.folder / f"{self.name}-{step}-request.json"
         self.request.write_text(json.dumps(request))
-        answer = self.run.folder / f"{self.name}-ours.json"
-        part = self.run.part(f"ours-{self.name}-{len(request['tokens'])}", [builds.BIN / "model_probe", self.checkpoint,
-                                                                            self.directory / "data/tokenizer.json", self.request, answer])
+        answer = self.run.folder / f"{self.name}-{step}-ours.json"
+        part = self.run.part(f"ours-{self.name}-{step}", [builds.BIN / "model_probe", self.checkpoint, self.directory / "data/tokenizer.json",
+                                                          self.request, answer], files=[answer])
         if not part.ok:
             raise Broken("model_probe failed")
         return load(answer)
 
     def over_http(self):
         answer = self.run.folder / f"{self.name}-http.json"
-        if not self.run.part(f"http-{self.name}", ["python3", "-B", ROOT / "tests/long/http_scores.py", builds.NODE, self.directory, self.request, answer]).ok:
+        if not self.run.part(f"http-{self.name}", ["python3", "-B", ROOT / "tests/long/http_scores.py", builds.NODE, self.directory, self.request, answer],
+                             files=[answer]).ok:
             raise Broken(f"{self.name}: no scores over HTTP")
         return load(answer)
 
     def theirs(self, kind):
         model, answer = self.run.folder / f"{self.name}-{kind}.gguf", self.run.folder / f"{self.name}-{kind}.json"
         exported = self.run.part(f"export-{self.name}-{kind}", [builds.NODE, "checkpoint", "export", "--data-dir", self.directory, "--format", "gguf",
-                                                                "--type", kind, "--out", model, "--force"])
+                                                                "--type", kind, "--out", model, "--force"], files=[model])
         script = ROOT / "tests/long/llama_cpp.mjs"
-        if not exported.ok or not self.run.part(f"llama-{self.name}-{kind}", ["node", script, self.modules, model, self.request, answer]).ok:
+        if not exported.ok or not self.run.part(f"llama-{self.name}-{kind}", ["node", script, self.modules, model, self.request, answer],
+                                                    files=[answer]).ok:
             raise Broken(f"{self.name} as {kind}: llama.cpp gave no answer")
         return load(answer)
 
@@ -127,8 +134,8 @@ def compare(run, name, directory, modules):
     with open(TEXT, encoding="utf-8") as file:
         text = file.read()[-40_000:]
     texts = [*SAMPLES, *characters(), text]
-    ids = comparison.ours({"texts": [text], "tokens": [], "full": 0})["ids"][0]
-    ours = comparison.ours({"texts": texts, "tokens": windows(ids), "full": FULL})
+    ids = comparison.ours("ids", {"texts": [text], "tokens": [], "full": 0})["ids"][0]
+    ours = comparison.ours("scores", {"texts": texts, "tokens": windows(ids), "full": FULL})
     theirs = comparison.theirs("f32")
     unequal = differing(texts, ours, theirs)
     run.figures[f"{name}: texts that split differently"] = unequal[:20]

@@ -14,7 +14,7 @@ UMASK = "077"
 
 def pack(run, name, folder, umask="022", **environment):
     """Packages of the release build in a folder."""
-    run.part(name, ["sh", "-euc", f'umask {umask}; exec sh installers/pack.sh "$1"', "sh", folder], env=environment)
+    run.part(name, ["sh", "-euc", f'umask {umask}; exec sh installers/pack.sh "$1"', "sh", folder], env=environment, files=[folder / "SHA256SUMS"])
 
 
 def after_colon(output):
@@ -90,8 +90,9 @@ export CCACHE_DISABLE=1
 cd "$1"
 cmake --preset ci -DNS_BUILD_TESTS=OFF
 cmake --build --preset ci --parallel "$4" --target $5"""
-    run.part("build", ["sh", "-euc", build, "sh", clone, ROOT, UMASK, builds.jobs(), " ".join(builds.PROGRAMS)], env=ELSEWHERE)
-    run.part("pack-clone", ["sh", "-euc", f'umask {UMASK}; cd "$1"; exec sh installers/pack.sh "$2"', "sh", clone, second], env=ELSEWHERE)
+    run.part("build", ["sh", "-euc", build, "sh", clone, ROOT, UMASK, builds.jobs(), " ".join(builds.PROGRAMS)], env=ELSEWHERE, files=[clone])
+    run.part("pack-clone", ["sh", "-euc", f'umask {UMASK}; cd "$1"; exec sh installers/pack.sh "$2"', "sh", clone, second], env=ELSEWHERE,
+             files=[second / "SHA256SUMS"])
     different = differing_files(first, second)
     for name in different:
         print(f"different: {name}")
@@ -109,7 +110,7 @@ def ubuntu(run):
     pack(run, "pack", folder)
     for name in ("image", "image-again"):
         run.part(name, ["sh", "-euc", 'rm -f "$1"/*.squashfs; sh installers/appimage.sh "$1" && sha256sum "$1"/*.squashfs >"$2"', "sh", folder, run.folder / name],
-                 env=ELSEWHERE if name == "image-again" else {})
+                 env=ELSEWHERE if name == "image-again" else {}, files=[run.folder / name])
     same = (run.folder / "image").read_text() == (run.folder / "image-again").read_text()
     run.claim("File systems of AppImages of one archive: other time, language and umask", "the same bits", "the same" if same else "different", same, 2)
     part = run.part("bare-ubuntu-24.04", ["sh", ROOT / "tests/package_ubuntu.sh", run.folder / "state", folder],

@@ -2,6 +2,7 @@
 import math
 import os
 import re
+import statistics
 
 import builds
 import reading
@@ -31,8 +32,15 @@ def kill(run):
 
 @target("memory", "the memory limit at three values, under a watchdog and, where possible, in a cgroup")
 def memory(run):
-    part = functional(run, "test_memory_limit")
-    run.claim("A memory limit holds for the whole process", "peak at most the limit", "; ".join(part.figures.get("lines", [])), part.passed, "3 limits")
+    judge_limits(run, functional(run, "test_memory_limit"))
+
+
+def judge_limits(run, part):
+    """The test itself allows 5 % more, so that it holds on every machine."""
+    lines = part.figures.get("lines", [])
+    shares = [float(share) for line in lines for share in re.findall(r"\(([\d.]+) % of the limit\)", line)]
+    run.claim("A memory limit holds for the whole process", "peak at most the limit", "; ".join(lines),
+              part.passed and len(shares) == 3 and max(shares) <= 100, "3 limits")
 
 
 def study(run, name, *options):
@@ -41,7 +49,7 @@ def study(run, name, *options):
     folder.mkdir(exist_ok=True)
     run.part(f"{name}-profile", [NODE, "network", "create", "--from", "solo", "--name", name, "--layers", "4", "--hidden", "128",
              "--head-dim", "32", "--vocab", "266", "--sequence", "64", "--batch-tokens", "768", "--peak-lr", "1e-3", "--warmup", "100",
-             "--decay-steps", "2000", "--force", "--out", folder / "profile.json", *options])
+             "--decay-steps", "2000", "--force", "--out", folder / "profile.json", *options], files=[folder / "profile.json"])
 
     def read(output):
         rows = reading.all_json(output)
@@ -50,7 +58,7 @@ def study(run, name, *options):
         best = min(evaluated, key=lambda row: row["val_loss"])
         return {"held_out": evaluated[-1]["val_loss"], "step": evaluated[-1]["step"], "bits_per_byte": evaluated[-1]["val_loss"] / math.log(2),
                 "best": best["val_loss"], "best_step": best["step"], "training_loss": steps[-1]["loss"],
-                "tokens_per_s": sorted(row["tokens_per_s"] for row in steps)[len(steps) // 2]}
+                "tokens_per_s": statistics.median(row["tokens_per_s"] for row in steps)}
     return run.part(name, [NODE, "train", "--text", TEXT, "--data-dir", folder / "data", "--profile", folder / "profile.json",
                     "--until-step", "2000", "--json", "--eval-interval-steps", "250", "--eval-tokens", "1000000000"], read, append=True)
 

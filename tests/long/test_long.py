@@ -106,6 +106,60 @@ class LongChecks(unittest.TestCase):
         self.assertEqual(self.times(), 2)
         self.assertEqual(self.result()["kept_from_commits"], [])
 
+    def test_a_part_is_finished_with_the_files_that_it_leaves(self):
+        def left(run):
+            file = run.folder / "left"
+            self.counted(run, f'echo >"{file}"', files=[file])
+            self.assertTrue(file.exists())
+            return file
+        for _ in range(2):
+            file = left(self.new_run())
+        self.assertEqual(self.times(), 1)
+        file.unlink()
+        left(self.new_run())
+        self.assertEqual(self.times(), 2)
+        self.commit("two")
+        left(self.new_run(keep=True))
+        self.assertEqual(self.times(), 3)
+
+    def test_answers_of_a_comparison_do_not_replace_each_other(self):
+        """A second start after a failure finds the answer to each request."""
+        run = self.new_run()
+        (run.folder / "data/checkpoints/1-2").mkdir(parents=True)
+        for _ in range(2):
+            one = target_llama_cpp.Comparison(run, "dense", run.folder / "data", None)
+            asked = []
+
+            def answer(name, command, files):
+                asked.append(name)
+                if not files[0].exists():
+                    files[0].write_text(command[-2].read_text())
+                return unittest.mock.Mock(ok=True)
+            with unittest.mock.patch.object(run, "part", answer):
+                self.assertEqual([one.ours(step, {"tokens": [step]})["tokens"] for step in ("ids", "scores")], [["ids"], ["scores"]])
+            self.assertEqual(len(set(asked)), 2)
+
+    def test_a_node_that_generates_no_text_leaves_no_thread(self):
+        class Silent:
+            def __init__(self, *words):
+                pass
+
+            def ask(self, *words):
+                return None
+
+            def training(self):
+                return {"step": 5}
+
+            def wait_for_steps(self, step):
+                pass
+
+            def stop(self):
+                pass
+        before = threading.active_count()
+        with unittest.mock.patch.object(target_generation_speed, "Node", Silent), self.assertRaisesRegex(runs.Broken, "no text"):
+            target_generation_speed.share_of(self.new_run(), None, None, 25)
+        self.assertEqual(threading.active_count(), before)
+
     def test_local_changes_are_other_sources(self):
         run = self.new_run()
         self.counted(run)
@@ -144,6 +198,63 @@ class LongChecks(unittest.TestCase):
         run.together(3, [lambda n=n: run.part(f"p{n}", ["sh", "-c", f"exit {int(n == 4)}"]) for n in range(6)])
         self.assertEqual((len(run.parts), run.finish()), (6, 1))
 
+    def once(self, holds, action):
+        """Another thread that does it once a condition holds."""
+        def wait():
+            end = time.monotonic() + 30
+            while not holds() and time.monotonic() < end:
+                time.sleep(0.01)
+            action()
+        thread = threading.Thread(target=wait)
+        thread.start()
+        self.addCleanup(thread.join)
+
+    def test_a_command_that_is_ended_cleans_up(self):
+        """The scripts of bare systems take back their mounts, which a later --fresh would look into."""
+        state, tools = self.root / "state", self.root / "tools"
+        state.mkdir()
+        tools.mkdir()
+        (tools / "debootstrap").write_text('#!/bin/sh\nmkdir -p "$3"; exec sleep 60\n')
+        (tools / "debootstrap").chmod(0o755)
+        run = self.new_run()
+        source = 'STATE=$2; . "$1"; leave() { echo left >>"$STATE/left"; }; begin_check; sleep 60'
+        self.once((state / "left").exists, lambda: run.end(*run.children))
+        run.part("packages", ["sh", "-euc", source, "sh", HERE.parent / "package_system.sh", state])
+        self.once((state / "chroot").exists, lambda: run.end(*run.children))
+        run.part("bare", ["sh", HERE.parent / "bare_debian.sh", state, self.root], env={"PATH": f"{tools}:{os.environ['PATH']}"})
+        self.assertEqual((state / "left").read_text().split(), ["left", "left"])
+        self.assertTrue((state / "timings").exists())
+        self.assertFalse((state / "chroot").exists())
+        self.assertEqual(run.finish(), 1)
+
+    def test_a_command_that_does_not_clean_up_in_time_is_killed(self):
+        run, began = self.new_run(), self.root / "began"
+        with unittest.mock.patch.object(runs, "CLEANUP_S", 0.2):
+            self.once(began.exists, lambda: run.end(*run.children))
+            part = run.part("stubborn", ["sh", "-c", "trap '' TERM; : >began; sleep 60; sleep 60"])
+        self.assertEqual(part.record["exit"], -9)
+
+    def test_an_interrupt_ends_all_commands(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            run, before = self.new_run(), signal.signal(number, signal.default_int_handler)
+            self.once(lambda run=run: len(run.children) == 2, lambda number=number: os.kill(os.getpid(), number))
+            began = time.monotonic()
+            try:
+                status = main.perform(lambda r: r.together(2, [lambda n=n: r.part(f"p{n}", ["sleep", "30"]) for n in range(4)]), run)
+            finally:
+                signal.signal(number, before)
+            self.assertLess(time.monotonic() - began, 10)
+            self.assertEqual((status, len(run.parts), run.children), (130, 2, set()))
+            self.assertEqual((self.result()["verdict"], self.result()["reasons"]), ("failed", ["interrupted"]))
+
+    def test_mounts_are_found_before_a_folder_is_removed(self):
+        table = self.root / "mountinfo"
+        table.write_text(f"1 0 0:1 / / rw - ext4 /dev/a rw\n2 1 0:2 / {self.root}/a\\040b/dev rw - devtmpfs none rw\n"
+                         f"3 1 0:3 / {self.root}-other rw - tmpfs none rw\n")
+        self.assertEqual(main.mounts_below(self.root, table), [self.root / "a b/dev"])
+        self.assertEqual(main.mounts_below(self.root / "other", table), [])
+        self.assertEqual(main.mounts_below(self.root, self.root / "none"), [])
+
     def test_missed_unsteady_skipped_and_nothing(self):
         run = self.new_run()
         part = run.part("missed", ["sh", "-c", "exit 2"], missed=(2,))
@@ -156,6 +267,17 @@ class LongChecks(unittest.TestCase):
         run = self.new_run()
         run.part("unsteady", ["true"], judge=lambda status, out: "inconclusive")
         self.assertEqual(run.finish(), 3)
+        run = self.new_run()
+        run.part("skipped", ["sh", "-c", "echo words; exit 77"], read=reading.last_json, judge=targets_pipeline.outcome_of_parts)
+        run.part("no PyTorch", ["sh", "-c", "exit 77"], read=lambda output: {}["bytes"], judge=targets_speed.unless_unsteady)
+        self.assertEqual(run.finish(), 77)
+        run = self.new_run()
+        busy = run.part("busy", ["echo", '{"clients": 3}'], read=reading.last_json, judge=lambda status, out: "inconclusive")
+        self.assertEqual(busy.figures, {"clients": 3})
+        with unittest.mock.patch.object(builds, "build"), unittest.mock.patch.object(run, "part", lambda *words, **more: busy):
+            self.assertEqual(main.perform(targets_http.http_floods, run), 3)
+        with self.assertRaises(AssertionError):
+            self.new_run().part("unknown", ["true"], judge=lambda status, out: "could not run")
         self.assertEqual(main.perform(lambda r: r.require(False, "no root"), self.new_run()), 77)
         self.assertEqual(self.result()["reasons"], ["no root"])
         self.assertEqual(main.perform(lambda r: None, self.new_run()), 1)
@@ -190,6 +312,14 @@ class LongChecks(unittest.TestCase):
         self.assertEqual([(c["value"], c["verdict"]) for c in run.claims], [("diverges (zero) is the worst", "missed")] * 2)
         with self.assertRaisesRegex(runs.Broken, "can't be read"):
             targets_network.judge_attacks(run, ["dense, 2 of 8, zero: no words that it knows"])
+
+    def test_memory_limits_are_judged_by_the_largest_peak(self):
+        lines = ["no limit: peak resident 897 MiB, micro-batch 4", *(f"limit {limit} MiB: peak resident 9 MiB ({share} % of the limit), micro-batch 1, trained"
+                                                                      for limit, share in ((2692, 33.3), (1346, 69.8), (762, 65.6)))]
+        for change, verdict in ((lines, "met"), ([lines[0], lines[1].replace("33.3", "100.4"), *lines[2:]], "missed"), (lines[:3], "missed")):
+            run = self.new_run()
+            targets_training.judge_limits(run, runs.Part({"outcome": "passed", "figures": {"lines": change}}, ""))
+            self.assertEqual([c["verdict"] for c in run.claims], [verdict])
 
     def test_memory_of_the_server_is_held_against_that_before_the_attacks(self):
         sizes = iter((100.0, 160.0, 150.0, 120.0, 151.0, 145.0))
