@@ -3,7 +3,7 @@
 
   measurements.py RESULT…            prints the rows that result files (build/long/NAME/result.json) give
   measurements.py --update RESULT…   writes them into the page: a row of the same claim is replaced, others are added
-  measurements.py --check            the page is whole: columns, verdicts, machines, commits, names of long checks
+  measurements.py --check            the page is whole: columns, verdicts, machines, commits, names of long checks and tests
 
 A row is | claim | gate | value | n and spread | commit | machine | verdict | command |. Rows that are met or measured
 stand by topic, all others in the table of what is missed, open, inconclusive or never run; --update moves a row when its
@@ -148,10 +148,55 @@ def long_checks():
     return {line.split()[0] for line in listed.stdout.splitlines() if line}
 
 
+def ctest_names():
+    """The tests that the CMakeLists.txt of tests add, with the loops around them."""
+    found = set()
+    for path in HERE.rglob("CMakeLists.txt"):
+        loops = []
+        for line in path.read_text(encoding="utf-8").splitlines():
+            loop = re.match(r"\s*foreach\((\w+) ([^)]*)\)", line)
+            added = re.match(r"\s*(?:ns_add_(?:ui_)?test\(|add_test\(NAME )([^\s)]+)", line)
+            if loop:
+                loops.append((loop.group(1), loop.group(2).split()))
+            elif re.match(r"\s*endforeach", line):
+                loops.pop()
+            elif added:
+                names = [added.group(1)]
+                for variable, values in loops:
+                    names = [name.replace(f"${{{variable}}}", value) for name in names for value in values]
+                found.update(names)
+    return found
+
+
+def test_classes():
+    """Class of Qt Test → its source."""
+    found = {}
+    for path in HERE.rglob("test_*.cpp"):
+        text = path.read_text(encoding="utf-8")
+        for name in re.findall(r"^NS_(?:UI_)?TEST\((\w+)\)", text, re.MULTILINE):
+            found[name] = text
+    return found
+
+
+def unknown_test(command, names, classes):
+    """The test that a command names and nobody has; None if it names none, or one that there is."""
+    words = [word for word in command.strip("`").split() if not re.match(r"[A-Z_]+=", word)]
+    if words[:2] == ["ctest", "-R"]:
+        return None if any(re.search(words[2], name) for name in names) else words[2]
+    if re.fullmatch(r"test_\w+", words[0]):
+        return None if words[0] in names else words[0]
+    if re.fullmatch(r"unit_\w+|\w+_tests", words[0]) and len(words) > 1:
+        if words[1] not in classes:
+            return words[1]
+        function = words[2].strip('"').split(":")[0] if len(words) > 2 else ""
+        return None if re.search(rf"\bvoid {function}\b", classes[words[1]]) else f"{words[1]} {function}"
+    return None
+
+
 def check(page):
     """The faults of the page with their lines, the number of rows, and a note on commits that could not be checked."""
     wrong, seen, commits = [], {}, {}
-    machines, names = page.machines(), long_checks()
+    machines, names, tests, classes = page.machines(), long_checks(), ctest_names(), test_classes()
     rows = list(page.rows())
     if not rows or not any(is_open for _, is_open, _ in rows) or all(is_open for _, is_open, _ in rows):
         wrong.append((1, "a table of claims is missing"))
@@ -178,6 +223,9 @@ def check(page):
         target = re.match(r"`sh tests/long\.sh (\S+?)[ `]", command)
         if target and target.group(1) not in names:
             wrong.append((number, f"tests/long.sh has no {target.group(1)}"))
+        unknown = unknown_test(command, tests, classes)
+        if unknown:
+            wrong.append((number, f"there is no test {unknown}"))
     missing, note = missing_commits(commits)
     wrong += [(commits[commit], f"commit {commit} is not in this history") for commit in missing]
     return sorted(wrong), len(rows), note

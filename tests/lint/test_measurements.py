@@ -40,8 +40,15 @@ class MeasurementsTest(unittest.TestCase):
     def test_each_fault_is_named(self):
         for bad, word in ((self.good.replace("| 6 rounds ", "|  "), "filled columns"), (self.good.replace("M1", "M9"), "machine"),
                           (self.good.replace("| met |", "| missed |"), "another table"), (self.good.replace(self.head, "soon"), "no commit"),
-                          (self.good.replace("`", ""), "backquotes"), (self.good.replace("neuroshardd bench", "sh tests/long.sh nothing"), "long.sh has no")):
+                          (self.good.replace("`", ""), "backquotes"), (self.good.replace("neuroshardd bench", "sh tests/long.sh nothing"), "long.sh has no"),
+                          (self.good.replace("neuroshardd bench", "test_nothing"), "there is no test")):
             self.assertTrue(any(word in text for text in self.check([bad], [self.missed])), (bad, word))
+        names, classes = measurements.ctest_names(), measurements.test_classes()
+        for command, found in (("test_dht_sim", True), ("test_nothing", False), ("ctest -R ^test_dht_sim$", True), ("ctest -R ^test_dht$", False),
+                               ("NS_LONG=1 sim_tests TestChainDisks", True), ("sim_tests TestNothing", False), ("unit_dht TestMessages", True),
+                               ('sim_tests TestChainDisks "an_image_of_the_same_height_expels_nobody:a row"', True),
+                               ("sim_tests TestChainDisks no_such_function", False)):
+            self.assertEqual(measurements.unknown_test(f"`{command}`", names, classes) is None, found, command)
         self.assertTrue(any("stands in line" in text for text in self.check([self.good, self.good], [self.missed])))
         self.assertTrue(any("missing" in text for text in self.check([self.good], [])))
 
