@@ -30,15 +30,20 @@ void DhtNode::ask(const net::Contact& contact, net::Method method, Bytes request
       contact, method, std::move(request), config_.call_deadline,
       [this, life = lifetime_.token(), contact, done = std::move(done)](Expected<Bytes> answer) {
         if (!life.alive()) return;
-        // A refusal is an answer: the member is alive.
-        const bool lives = answer.ok() || answer.error().code == ErrorCode::Denied ||
-                           answer.error().code == ErrorCode::Exhausted;
-        if (lives)
-          answered(contact);
-        else
-          failed(contact);
+        note(contact, answer);
         done(std::move(answer));
       });
+}
+
+void DhtNode::note(const net::Contact& contact, const Expected<Bytes>& answer) {
+  // A refusal is an answer: the member is alive.
+  const bool denied = !answer.ok() && answer.error().code == ErrorCode::Denied;
+  const bool lives = answer.ok() || denied || answer.error().code == ErrorCode::Exhausted;
+  const net::CallPath path = services_.caller.path_to(contact);
+  if (lives && path == net::CallPath::There) return answered(contact);
+  // Denied without a connection: another node is at the address, or this node may not dial it.
+  if (!lives || (denied && path == net::CallPath::None)) return failed(contact);
+  table_.passed_over(contact, services_.clock.monotonic_now());
 }
 
 void DhtNode::ping(const net::Contact& contact) {
@@ -163,7 +168,8 @@ void DhtNode::join(std::vector<net::Contact> contacts, std::function<void(std::s
   for (const net::Contact& contact : contacts) {
     ask(contact, net::Method::DhtPing, encode_request(net::Method::DhtPing, request),
         [this, joining, contact](Expected<Bytes> answer) {
-          if (answer.ok() && contact.id != id_) keep_anchor(contact);
+          if (answer.ok() && contact.id != id_ && services_.caller.path_to(contact) == net::CallPath::There)
+            keep_anchor(contact);
           if (--joining->waiting != 0) return;
           find(id_, [this, joining](Expected<LookupResult>) { joining->done(table_.size()); });
         });

@@ -104,6 +104,7 @@ class DhtNode {
 
   void ask(const net::Contact& contact, net::Method method, Bytes request, net::CallDone done);
   void ping(const net::Contact& contact);
+  void note(const net::Contact& contact, const Expected<Bytes>& answer);
   void answered(const net::Contact& contact);
   void failed(const net::Contact& contact);
   void keep_anchor(const net::Contact& contact);

@@ -61,9 +61,8 @@ void RoutingTable::answered(const net::Contact& contact, MonotonicTime now) {
       known->failures = 0;
       return;
     }
-    // Others name an address; the call may have used a connection that leads elsewhere.
-    if (known->failures == 0) return;
-    remove(bucket, known);  // it moved: its new address goes through the limits
+    if (known->failures == 0) return;  // it still answers where it is known
+    remove(bucket, known);             // it moved: its new address goes through the limits
   }
   if (!group_has_room(bucket, contact)) return;
   if (bucket.live.size() >= room(bucket)) {
@@ -74,6 +73,14 @@ void RoutingTable::answered(const net::Contact& contact, MonotonicTime now) {
     remove(bucket, worst);
   }
   insert(bucket, contact, now);
+}
+
+void RoutingTable::passed_over(const net::Contact& contact, MonotonicTime now) {
+  if (contact.id == self_) return;
+  Bucket& bucket = bucket_of(contact.id);
+  std::erase(bucket.spares, contact);
+  const auto known = position(bucket.live, contact.id);
+  if (known != bucket.live.end() && known->contact == contact) known->seen = now;
 }
 
 void RoutingTable::failed(const net::Contact& contact) {

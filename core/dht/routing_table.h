@@ -31,7 +31,10 @@ class RoutingTable {
   // Threads: one. one_lan: each address counts as its own group (a private network).
   RoutingTable(const net::NodeId& self, TableLimits limits, bool one_lan);
 
+  // At its address.
   void answered(const net::Contact& contact, MonotonicTime now);
+  // A call to it ended without saying anything about its address. It is not called again at once.
+  void passed_over(const net::Contact& contact, MonotonicTime now);
   // Of this address: others may have named it.
   void failed(const net::Contact& contact);
   // Worth a call when its bucket has room.

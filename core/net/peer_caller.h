@@ -57,6 +57,13 @@ struct Caller {
 
 using CallDone = std::function<void(Expected<Bytes>)>;
 
+// Where calls to a contact go.
+enum class CallPath : std::uint8_t {
+  There,      // to its address
+  Elsewhere,  // over a connection with the same peer that leads to another address
+  None,       // the peer is not connected
+};
+
 class PeerCaller {
  public:
   virtual ~PeerCaller() = default;
@@ -64,6 +71,9 @@ class PeerCaller {
   // answer, or Timeout, Unavailable (not reached, or the connection broke), Denied (another id than expected,
   // or refused; the message says why), Exhausted (too many calls wait).  Threads: the executor's.
   virtual void call(const Contact& peer, Method method, Bytes request, Duration deadline, CallDone done) = 0;
+  // Where calls to this contact go now. An answer says something about its address only if they go there. A
+  // caller that keeps no connections calls each address anew.
+  virtual CallPath path_to(const Contact&) const { return CallPath::There; }
 };
 
 // Answers one request, at once or later, exactly once; an error travels to the caller as its code and

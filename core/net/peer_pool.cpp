@@ -1,6 +1,8 @@
 #include "core/net/peer_pool.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace neuroshard::net {
 
@@ -8,7 +10,7 @@ struct PeerPool::Peer {
   Contact contact;
   std::shared_ptr<PeerChannel> channel;
   bool dialling = false;
-  std::vector<PeerTransport::Connected> waiting;
+  std::vector<Waiting> waiting;
   std::size_t in_flight = 0;
   MonotonicTime used{};
   MonotonicTime not_before{};  // of the next dial
@@ -56,11 +58,13 @@ std::shared_ptr<PeerPool::Peer> PeerPool::find_or_make(const Contact& contact) {
   return peer;
 }
 
+// Others can make up any number of contacts: these must not end connections.
 bool PeerPool::make_room() {
+  const auto rank = [](const Peer& peer) { return std::make_pair(peer.channel != nullptr, peer.used); };
   auto oldest = peers_.end();
   for (auto at = peers_.begin(); at != peers_.end(); ++at) {
     if (!at->second->idle()) continue;
-    if (oldest == peers_.end() || at->second->used < oldest->second->used) oldest = at;
+    if (oldest == peers_.end() || rank(*at->second) < rank(*oldest->second)) oldest = at;
   }
   if (oldest == peers_.end()) return false;
   peers_.erase(oldest);
@@ -89,7 +93,7 @@ void PeerPool::connect(const Contact& contact, PeerTransport::Connected done) {
   if (peer->waiting.size() >= limits_.waiting_per_peer)
     return fail(make_error(ErrorCode::Exhausted, "too many calls wait for a connection to this peer"));
   if (!peer->dialling && clock_.monotonic_now() < peer->not_before) return fail(*peer->error);
-  peer->waiting.push_back(std::move(done));
+  peer->waiting.push_back({contact.endpoint, std::move(done)});
   if (!peer->dialling) dial(peer);
 }
 
@@ -103,6 +107,7 @@ void PeerPool::dial(const std::shared_ptr<Peer>& peer) {
 
 void PeerPool::connected(const std::shared_ptr<Peer>& peer, Expected<std::shared_ptr<PeerChannel>> result) {
   peer->dialling = false;
+  std::vector<Waiting> waiting = std::exchange(peer->waiting, {});
   if (result.ok()) {
     peer->channel = *result;
     peer->error.reset();
@@ -112,8 +117,22 @@ void PeerPool::connected(const std::shared_ptr<Peer>& peer, Expected<std::shared
     ++peer->failures;
     peer->pause = std::clamp(peer->pause * 2, limits_.first_pause, limits_.longest_pause);
     peer->not_before = clock_.monotonic_now() + peer->pause;
+    dial_another(peer, waiting);
   }
-  for (const auto& done : std::exchange(peer->waiting, {})) done(result);
+  for (const Waiting& one : waiting) one.done(result);
+}
+
+// A false address that others name for a peer must not fail the calls that have the right one.
+void PeerPool::dial_another(const std::shared_ptr<Peer>& peer, std::vector<Waiting>& failed) {
+  const auto others = std::stable_partition(
+      failed.begin(), failed.end(), [&](const Waiting& one) { return one.at == peer->contact.endpoint; });
+  if (others == failed.end()) return;
+  peer->waiting.assign(std::make_move_iterator(others), std::make_move_iterator(failed.end()));
+  failed.erase(others, failed.end());
+  peer->contact.endpoint = peer->waiting.front().at;
+  peer->pause = Duration(0);
+  peer->not_before = {};
+  dial(peer);
 }
 
 void PeerPool::call(const Contact& contact, Method method, Bytes request, Duration deadline, CallDone done) {
@@ -154,6 +173,18 @@ void PeerPool::start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<Pe
                   }
                   done(std::move(answer));
                 });
+}
+
+std::optional<platform::Endpoint> PeerPool::connected_at(const NodeId& id) const {
+  const auto found = peers_.find(id);
+  if (found == peers_.end() || !found->second->channel) return std::nullopt;
+  return found->second->contact.endpoint;
+}
+
+CallPath PeerPool::path_to(const Contact& peer) const {
+  const auto at = connected_at(peer.id);
+  if (!at) return CallPath::None;
+  return *at == peer.endpoint ? CallPath::There : CallPath::Elsewhere;
 }
 
 void PeerPool::tidy() {

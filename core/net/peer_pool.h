@@ -18,7 +18,8 @@
 namespace neuroshard::net {
 
 struct PoolLimits {
-  std::size_t peers = 512;            // known at the same time; the one idle for longest makes room
+  // Known at the same time. An idle one without a connection makes room, else the one idle for longest.
+  std::size_t peers = 512;
   std::size_t waiting_per_peer = 32;  // calls that wait for a connection
   std::size_t calls_per_peer = 24;    // in flight; fewer than the other end allows
   Duration connect = connect_deadline;
@@ -48,6 +49,9 @@ class PeerPool final : public PeerCaller {
   ~PeerPool() override;
 
   void call(const Contact& peer, Method method, Bytes request, Duration deadline, CallDone done) override;
+  CallPath path_to(const Contact& peer) const override;
+  // Where the peer was dialled; nothing: it is not connected.
+  std::optional<platform::Endpoint> connected_at(const NodeId& id) const;
   // The connection itself, for streams. Like connect of the transport, but kept and shared.
   void connect(const Contact& peer, PeerTransport::Connected done);
 
@@ -56,6 +60,10 @@ class PeerPool final : public PeerCaller {
 
  private:
   struct Peer;
+  struct Waiting {  // for a connection
+    platform::Endpoint at;
+    PeerTransport::Connected done;
+  };
   using Peers = std::unordered_map<NodeId, std::shared_ptr<Peer>, NodeIdHash>;
 
   std::shared_ptr<Peer> find_or_make(const Contact& contact);
@@ -64,6 +72,8 @@ class PeerPool final : public PeerCaller {
   std::optional<Error> refused(const NodeId& id);
   void dial(const std::shared_ptr<Peer>& peer);
   void connected(const std::shared_ptr<Peer>& peer, Expected<std::shared_ptr<PeerChannel>> result);
+  // Leaves those in `failed` that named the address of the last dial, and dials for the others.
+  void dial_another(const std::shared_ptr<Peer>& peer, std::vector<Waiting>& failed);
   void start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<PeerChannel>& channel, Method method,
              Bytes request, Duration deadline, CallDone done);
   void later(Executor::Task task);

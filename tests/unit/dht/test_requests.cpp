@@ -1,5 +1,5 @@
 // Requests that reach a member of the table through the node's methods, which limit them by the caller's
-// rank.
+// rank, and what the answers to its own requests prove.
 #include <QtTest>
 
 #include "core/dht/dht_node.h"
@@ -7,6 +7,7 @@
 #include "core/sim/network.h"
 #include "tests/support/keys.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;
 using namespace neuroshard::dht;
@@ -20,12 +21,32 @@ net::Caller caller(std::uint8_t number) {
   return from;
 }
 
+// Answers all calls alike, by a path that the test chooses.
+class OnePath final : public net::PeerCaller {
+ public:
+  explicit OnePath(Executor& executor) : executor_(executor) {}
+  void call(const net::Contact&, net::Method method, Bytes, Duration, net::CallDone done) override {
+    Expected<Bytes> answer =
+        method == net::Method::DhtPing ? encode_endpoint({}) : encode_found(method, {}, {});
+    if (refusal) answer = make_error(*refusal, "not now");
+    static_cast<void>(executor_.post([answer = std::move(answer), done = std::move(done)] { done(answer); }));
+  }
+  net::CallPath path_to(const net::Contact&) const override { return path; }
+
+  net::CallPath path = net::CallPath::There;
+  std::optional<ErrorCode> refusal;
+
+ private:
+  Executor& executor_;
+};
+
 }  // namespace
 
 class TestDhtRequests : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void strangers_do_not_use_up_what_a_member_may_ask();
+  void only_an_answer_from_there_proves_an_address();
 };
 
 void TestDhtRequests::strangers_do_not_use_up_what_a_member_may_ask() {
@@ -68,6 +89,33 @@ void TestDhtRequests::strangers_do_not_use_up_what_a_member_may_ask() {
   for (int i = 0; i < 50; ++i) QVERIFY(answered(member));
   QCOMPARE(conduct.faults(net::Fault::Flood), floods);
   QCOMPARE(conduct.points(caller(member).id), 0.0);
+  executor.stop();
+}
+
+// Others name a member with a victim's address. This node has a connection with the member, or none and asks
+// the victim.
+void TestDhtRequests::only_an_answer_from_there_proves_an_address() {
+  sim::World world;
+  sim::HostExecutor executor(world);
+  const crypto::KeyPair key = test::key_numbered(1);
+  OnePath calls(executor);
+  const auto known_after = [&](net::CallPath path, std::optional<ErrorCode> refusal = std::nullopt) {
+    calls.path = path;
+    calls.refusal = refusal;
+    DhtConfig config;
+    config.member_port = 9000;
+    DhtNode node({}, config, {key, calls, executor, world.clock()}, 1);
+    node.join({net::Contact{caller(2).id, caller(2).endpoint}}, [](std::size_t) {});
+    world.run_for(test::second);
+    return node.table().size();
+  };
+  using net::CallPath;
+  QCOMPARE(known_after(CallPath::There), std::size_t{1});
+  QCOMPARE(known_after(CallPath::Elsewhere), std::size_t{0});
+  // A member's refusal shows that it is there; one of this node, or of a node with another id, does not.
+  QCOMPARE(known_after(CallPath::There, ErrorCode::Denied), std::size_t{1});
+  QCOMPARE(known_after(CallPath::None, ErrorCode::Denied), std::size_t{0});
+  QCOMPARE(known_after(CallPath::None, ErrorCode::Exhausted), std::size_t{0});
   executor.stop();
 }
 

@@ -50,6 +50,7 @@ class TestRoutingTable : public QObject {
   void a_dead_contact_is_not_named_and_makes_room();
   void one_address_range_gets_a_few_places();
   void a_contact_that_moved_is_verified_anew();
+  void a_call_that_proves_nothing_changes_nothing();
   void what_is_due_is_checked_first();
   void the_farther_buckets_hold_more();
   void every_bucket_is_looked_up_in_turn();
@@ -143,7 +144,7 @@ void TestRoutingTable::a_contact_that_moved_is_verified_anew() {
   net::Contact moved = far_contact(1, 2);
   table.heard_of(moved);  // a stranger's word moves nobody
   QCOMPARE(table.closest({}, 1).front().endpoint, far_contact(1, 1).endpoint);
-  // Nor does a call, as long as the contact answers: it may have gone over a connection that leads there.
+  // Nor does an answer from there, as long as the contact answers where it is known.
   table.answered(moved, start);
   table.failed(moved);
   QCOMPARE(table.closest({}, 1).front().endpoint, far_contact(1, 1).endpoint);
@@ -151,6 +152,22 @@ void TestRoutingTable::a_contact_that_moved_is_verified_anew() {
   table.answered(moved, start);
   QCOMPARE(table.closest({}, 1).front().endpoint, moved.endpoint);
   QCOMPARE(table.size(), 1u);
+}
+
+void TestRoutingTable::a_call_that_proves_nothing_changes_nothing() {
+  RoutingTable table({}, {}, false);
+  table.heard_of(far_contact(1, 1));
+  table.passed_over(far_contact(1, 1), start);
+  QCOMPARE(table.size(), 0u);
+  QVERIFY(table.to_check(5, start).empty());  // others may name it again
+  table.answered(far_contact(2, 2), start);
+  table.failed(far_contact(2, 2));
+  table.passed_over(far_contact(2, 2), start + std::chrono::minutes(1));
+  QVERIFY(table.closest({}, 20).empty());
+  table.answered(far_contact(2, 2), start);
+  table.passed_over(far_contact(2, 2), start + std::chrono::minutes(1));
+  QVERIFY(table.to_check(5, start + std::chrono::seconds(30)).empty());
+  QCOMPARE(table.closest({}, 20).size(), 1u);
 }
 
 void TestRoutingTable::what_is_due_is_checked_first() {

@@ -112,7 +112,9 @@ class TestPeerPool : public QObject {
   void who_is_banned_is_told_nothing_more();
   void what_waits_is_bounded();
   void a_call_whose_connection_breaks_before_it_leaves();
+  void an_address_that_is_named_during_a_dial_is_dialled_next();
   void peers_are_bounded();
+  void contacts_that_nobody_reaches_end_no_connection();
   void deadlines_grow_with_bytes();
   void bans_end_and_are_bounded();
 };
@@ -254,6 +256,29 @@ void TestPeerPool::a_call_whose_connection_breaks_before_it_leaves() {
   QCOMPARE(pool.connections(), std::size_t(1));
 }
 
+void TestPeerPool::an_address_that_is_named_during_a_dial_is_dialled_next() {
+  World w;
+  sim::SimTransport& own = w.add(1);
+  PeerPool pool(own, *w.executors[0], w.world.clock());
+  w.add(2);
+  const Contact false_one{id_of(2), contact_of(99).endpoint}, true_one = contact_of(2);
+  std::optional<bool> first, then;
+  const auto call = [&](const Contact& to, std::optional<bool>& answered) {
+    pool.call(to, method, {1}, 5 * second, [&](const Expected<Bytes>& answer) { answered = answer.ok(); });
+  };
+  call(false_one, first);
+  call(true_one, then);
+  QVERIFY(w.world.run_until([&] { return first && then; }, w.world.now() + 20 * second));
+  QVERIFY(!*first && *then);
+  QCOMPARE(pool.path_to(true_one), CallPath::There);
+  QCOMPARE(pool.path_to(contact_of(3)), CallPath::None);
+  // Over the connection that there is, which says nothing about that address.
+  call(false_one, first);
+  QVERIFY(w.world.run_until([&] { return *first; }, w.world.now() + 20 * second));
+  QCOMPARE(pool.path_to(false_one), CallPath::Elsewhere);
+  QVERIFY(pool.connected_at(id_of(2)) == true_one.endpoint);
+}
+
 void TestPeerPool::peers_are_bounded() {
   World w;
   PoolLimits limits;
@@ -267,6 +292,21 @@ void TestPeerPool::peers_are_bounded() {
   }
   QCOMPARE(pool.peers().size(), std::size_t(3));
   for (const PeerView& view : pool.peers()) QVERIFY(view.id != id_of(2) && view.id != id_of(3));
+}
+
+void TestPeerPool::contacts_that_nobody_reaches_end_no_connection() {
+  World w;
+  PoolLimits limits;
+  limits.peers = 3;
+  sim::SimTransport& own = w.add(1);
+  PeerPool pool(own, *w.executors[0], w.world.clock(), limits);
+  for (std::uint8_t i = 2; i <= 3; ++i) {
+    w.add(i);
+    QVERIFY(w.call(pool, i)->ok());
+  }
+  for (std::uint8_t i = 20; i <= 23; ++i) QVERIFY(!w.call(pool, i)->ok());
+  QCOMPARE(pool.peers().size(), std::size_t(3));
+  QCOMPARE(pool.connections(), std::size_t(2));
 }
 
 void TestPeerPool::deadlines_grow_with_bytes() {
