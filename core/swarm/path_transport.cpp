@@ -108,7 +108,12 @@ std::string_view to_text(Way way) {
 void TrafficBook::count(const net::NodeId& peer, std::uint64_t in, std::uint64_t out) {
   sum_.in += in;
   sum_.out += out;
-  if (peers_.size() >= max_peers && peers_.count(peer) == 0) return;
+  if (peers_.size() >= max_peers && peers_.count(peer) == 0) {
+    const auto bytes = [](const Traffic& one) { return one.in + one.out; };
+    peers_.erase(std::min_element(peers_.begin(), peers_.end(), [&](const auto& a, const auto& b) {
+      return bytes(a.second) < bytes(b.second);
+    }));
+  }
   Traffic& traffic = peers_[peer];
   traffic.in += in;
   traffic.out += out;
@@ -194,24 +199,32 @@ net::PeerTransport::Connected PathTransport::wrapping(const platform::Endpoint& 
 }
 
 void PathTransport::connect(const net::Dial& to, Duration deadline, Connected done) {
-  const auto counted = admit(to.id.value_or(net::NodeId{}), to.endpoint);
-  if (counted.ok()) return connect_by_way(to, deadline, *counted, std::move(done));
-  static_cast<void>(executor_->post(
-      [life = lifetime_.token(), done = std::move(done), error = counted.error()] { done(error); }));
+  connect_by_way(to, deadline, /*given=*/false, std::move(done));
 }
 
 void PathTransport::connect_given(const net::Dial& to, Duration deadline, Connected done) {
   if (gate_ != nullptr) gate_->name(to.endpoint);
-  connect_by_way(to, deadline, /*counted=*/false, std::move(done));
+  connect_by_way(to, deadline, /*given=*/true, std::move(done));
 }
 
-void PathTransport::connect_by_way(const net::Dial& to, Duration deadline, bool counted, Connected done) {
+void PathTransport::connect_by_way(const net::Dial& to, Duration deadline, bool given, Connected done) {
   const Way way = to.id ? way_to(*to.id, to.endpoint) : Way::Direct;
-  if (way == Way::Turn) return connect_to_turned(to, deadline, counted, std::move(done));
-  if (way == Way::Relayed && tunnels_ != nullptr)
-    return connect_through(to.endpoint, *to.id, deadline,
-                           wrapping(to.endpoint, {Way::Relayed, to.endpoint}, counted, std::move(done)));
-  inner_.connect(to, deadline, wrapping(to.endpoint, {Way::Direct, to.endpoint}, counted, std::move(done)));
+  if (way == Way::Turn) return connect_to_turned(to, deadline, given, std::move(done));
+  const bool relayed = way == Way::Relayed && tunnels_ != nullptr;
+  attempt(to, {relayed ? Way::Relayed : Way::Direct, to.endpoint}, given, deadline, std::move(done));
+}
+
+void PathTransport::attempt(const net::Dial& to, const Path& path, bool given, Duration deadline,
+                            Connected done) {
+  const auto counted = given ? Expected<bool>(false) : admit(to.id.value_or(net::NodeId{}), path.at);
+  if (!counted.ok()) {
+    static_cast<void>(executor_->post(
+        [life = lifetime_.token(), done = std::move(done), error = counted.error()] { done(error); }));
+    return;
+  }
+  Connected then = wrapping(to.endpoint, path, *counted, std::move(done));
+  if (path.way == Way::Relayed) return connect_through(path.at, *to.id, deadline, std::move(then));
+  inner_.connect(to, deadline, std::move(then));
 }
 
 void PathTransport::connect_through(const platform::Endpoint& relay, const net::NodeId& id, Duration deadline,
@@ -229,16 +242,14 @@ void PathTransport::connect_through(const platform::Endpoint& relay, const net::
 
 // A TURN server closes connections from addresses without permission. A node whose record names its address
 // has one already; others come through the relay and ask for it (ask_for_turn_permissions).
-void PathTransport::connect_to_turned(const net::Dial& to, Duration deadline, bool counted, Connected done) {
+void PathTransport::connect_to_turned(const net::Dial& to, Duration deadline, bool given, Connected done) {
   const auto relay = tunnels_ == nullptr ? std::nullopt : endpoint_of(*to.id, net::Reach::Relayed);
-  const auto plainly = [this, to, counted](Duration limit, Connected then) {
-    inner_.connect(to, limit, wrapping(to.endpoint, {Way::Turn, to.endpoint}, counted, std::move(then)));
+  const auto plainly = [this, to, given](Duration limit, Connected then) {
+    attempt(to, {Way::Turn, to.endpoint}, given, limit, std::move(then));
   };
-  const auto relay_counted = relay ? admit(*to.id, *relay) : Expected<bool>(false);
-  if (!relay || !relay_counted.ok()) return plainly(deadline, std::move(done));
-  const auto relayed = [this, to, relay = *relay, counted = *relay_counted](Duration limit, Connected then) {
-    connect_through(relay, *to.id, limit,
-                    wrapping(to.endpoint, {Way::Relayed, relay}, counted, std::move(then)));
+  if (!relay) return plainly(deadline, std::move(done));
+  const auto relayed = [this, to, relay = *relay](Duration limit, Connected then) {
+    attempt(to, {Way::Relayed, relay}, /*given=*/false, limit, std::move(then));
   };
   using Attempt = std::function<void(Duration, Connected)>;
   const Attempt first = own_.dialled ? Attempt(plainly) : Attempt(relayed);

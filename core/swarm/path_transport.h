@@ -33,7 +33,7 @@ struct Traffic {
 
 class TrafficBook {
  public:
-  static constexpr std::size_t max_peers = 4096;  // others count in the sum only
+  static constexpr std::size_t max_peers = 4096;  // a further one replaces that with the least traffic
 
   void count(const net::NodeId& peer, std::uint64_t in, std::uint64_t out);
   Traffic of(const net::NodeId& peer) const;
@@ -114,12 +114,15 @@ class PathTransport final : public net::PeerTransport {
   // Whether the dial counts at the gate until the node answers. The gate's errors.
   Expected<bool> admit(const net::NodeId& id, const platform::Endpoint& at);
   void answered(const net::NodeId& id, const platform::Endpoint& at, bool counted);
-  void connect_by_way(const net::Dial& to, Duration deadline, bool counted, Connected done);
+  // given: past the gate, by the user's configuration.
+  void connect_by_way(const net::Dial& to, Duration deadline, bool given, Connected done);
+  // Counts at the gate only what it dials.
+  void attempt(const net::Dial& to, const Path& path, bool given, Duration deadline, Connected done);
   void connect_through(const platform::Endpoint& relay, const net::NodeId& id, Duration deadline,
                        Connected done);
   // Dials a node with a place at a TURN server there or through its relay, and in the other way if that
   // fails.
-  void connect_to_turned(const net::Dial& to, Duration deadline, bool counted, Connected done);
+  void connect_to_turned(const net::Dial& to, Duration deadline, bool given, Connected done);
   std::optional<platform::Endpoint> endpoint_of(const net::NodeId& id, net::Reach reach) const;
   Connected wrapping(const platform::Endpoint& dialled, const Path& path, bool counted, Connected done);
 

@@ -135,6 +135,8 @@ class TestPathTransport : public QObject {
   void others_come_through_the_relay_and_are_let_in();
   void who_is_not_let_in_stays_relayed();
   void a_call_outlasts_two_moves_of_its_connection();
+  void only_the_way_that_is_taken_counts_at_the_gate();
+  void who_has_the_least_traffic_makes_room();
 
  private:
   void run(const std::function<void()>& task) const {
@@ -499,6 +501,55 @@ void TestPathTransport::a_call_outlasts_two_moves_of_its_connection() {
     QCOMPARE(wire_->open, std::size_t{1});
   });
   close(channel);
+}
+
+// Each connection takes one of its two ways, and the other one's address must not wear out by that.
+void TestPathTransport::only_the_way_that_is_taken_counts_at_the_gate() {
+  const Endpoint relay{IpAddress::v4(11, 22, 55, 1), 9000};
+  net::DialLimits few;
+  few.address_burst = 2;
+  few.address_per_second = 0;
+  net::DialGate gate(net::DialRules{}, the_clock, 5, few);
+  run([&] {
+    paths_->set_gate(gate, *executor_);
+    paths_->set_own({false, /*dialled=*/true, seen_at});
+  });
+  const auto connect_to = [&](const Endpoint& called_relay, std::size_t times) {
+    for (std::size_t i = 0; i < times; ++i) {
+      know({{net::Reach::Turn, turn}, {net::Reach::Relayed, called_relay}}, 0);
+      auto channel = connect(turn);
+      QVERIFY(channel);
+      close(channel);
+    }
+  };
+  connect_to(relay, 3);
+  run([&] { QVERIFY(gate.admit(relay, 2).ok()); });
+  // The other way round: the relay first.
+  run([&] {
+    gate.name(relay_->endpoint);
+    paths_->set_own({false, /*dialled=*/false, seen_at});
+    book_->remove(far_->id);  // no address is proven any more
+  });
+  connect_to(relay_->endpoint, 3);
+  run([&] { QVERIFY(gate.admit(turn, 2).ok()); });
+}
+
+void TestPathTransport::who_has_the_least_traffic_makes_room() {
+  const auto number = [](std::uint32_t value) {
+    net::NodeId id{};
+    store_le(id.data(), value);
+    return id;
+  };
+  TrafficBook book;
+  for (std::uint32_t i = 0; i < TrafficBook::max_peers; ++i) book.count(number(i), i == 7 ? 10u : 100u, 50);
+  const net::NodeId late = number(1'000'000);
+  book.count(late, 1000, 1);
+  QCOMPARE(book.of(late).in, std::uint64_t{1000});
+  QCOMPARE(book.of(number(7)).in, std::uint64_t{0});
+  QCOMPARE(book.of(number(8)).in, std::uint64_t{100});
+  book.count(number(8), 1, 0);
+  QCOMPARE(book.of(number(8)).in, std::uint64_t{101});
+  QCOMPARE(book.sum().in, std::uint64_t{100 * (TrafficBook::max_peers - 1) + 10 + 1000 + 1});
 }
 
 NS_TEST(TestPathTransport)
