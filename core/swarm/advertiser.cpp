@@ -173,7 +173,9 @@ void Advertiser::exchange_records(unsigned tries) {
         const auto records =
             answer.ok() ? decode_records(*answer) : Expected<std::vector<net::NodeRecord>>(answer.error());
         if (answer.ok() && sequence >= placed_) note_informed(chosen.id);
-        if (records.ok()) heard_(*records, {chosen.id, chosen.endpoint});
+        // Its place in the book depends on where it is, and not on where its record says that it is.
+        const auto at = context_.pool.connected_at(chosen.id);
+        if (records.ok() && at) heard_(*records, {chosen.id, *at});
         introduce_itself();
       });
 }

@@ -147,14 +147,18 @@ void Bootstrap::next_cached(Source& source) {
 
 void Bootstrap::remember_good() {
   const WallTime now = context_.services.clock.wall_now();
-  const auto heard = [&](const net::NodeId& id) {
+  // The next start dials the first address of its record, which must be one where it answered.
+  const auto heard = [&](const net::NodeId& id, const platform::Endpoint& at) {
     const net::NodeRecord* record = context_.book.find(id, now);
-    if (record != nullptr && !record->endpoints.empty()) good_.heard(*record, now);
+    if (record == nullptr || record->endpoints.empty()) return;
+    const platform::Endpoint& named = record->endpoints.front().endpoint;
+    if (named == at || context_.book.is_proven(id, named)) good_.heard(*record, now);
   };
   for (const net::PeerView& peer : context_.pool.peers())
-    if (peer.connected && peer.round_trip) heard(peer.id);
+    if (peer.connected && peer.round_trip) heard(peer.id, peer.endpoint);
   for (const auto& source : sources_)
-    if (source->channel && !source->tracker && !source->busy) heard(source->channel->id());
+    if (source->channel && !source->tracker && !source->busy)
+      heard(source->channel->id(), source->channel->endpoint());
 }
 
 void Bootstrap::suggest(const FirstPeer& peer) {

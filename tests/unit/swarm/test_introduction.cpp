@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/swarm/messages.h"
+#include "tests/support/keys.h"
 #include "tests/support/test_main.h"
 #include "tests/support/village.h"
 
@@ -29,6 +30,24 @@ struct IntroductionsFrom final : net::PeerService {
   int count = 0;
 };
 
+net::NodeRecord record_of(const crypto::KeyPair& key, std::uint64_t sequence, WallTime now,
+                          std::vector<net::NodeEndpoint> endpoints) {
+  net::NodeRecord record;
+  record.sequence = sequence;
+  record.made = now;
+  record.expires = now + std::chrono::hours(1);
+  record.endpoints = std::move(endpoints);
+  record.program = "test";
+  if (!net::sign_node_record(record, key, network_id()).ok()) qFatal("not signed");
+  return record;
+}
+
+constexpr std::uint64_t later_than_its_own = std::uint64_t{1} << 62;  // a sequence
+
+net::NodeEndpoint elsewhere(std::uint8_t group) {
+  return {net::Reach::Direct, {platform::IpAddress::v4(12, group, 0, 1), 9000}};
+}
+
 }  // namespace
 
 class TestIntroduction : public QObject {
@@ -42,6 +61,8 @@ class TestIntroduction : public QObject {
   void a_household_behind_one_address_becomes_a_network();
   void a_guest_introduces_nobody();
   void only_the_own_record_counts();
+  void who_names_records_does_so_from_where_it_is();
+  void a_place_that_only_a_record_names_is_not_for_the_next_start();
 
  private:
   static Expected<Bytes> peers(Village& village, Host& from, const Host& to, Bytes request) {
@@ -191,6 +212,48 @@ void TestIntroduction::only_the_own_record_counts() {
   QCOMPARE(a.conduct.faults(net::Fault::BadSignature), std::uint64_t(1));
   QCOMPARE(a.member->view().known, std::size_t(1));
   QVERIFY(a.member->book().find(liar.id, now) == nullptr);
+}
+
+// Its own record names another address group each time.
+void TestIntroduction::who_names_records_does_so_from_where_it_is() {
+  Village village;
+  Host& liar = village.add({});
+  std::uint8_t answers = 0;
+  std::uint16_t named = 0;
+  const Front front(liar, [&](net::Method method, Expected<Bytes> answer, const net::Respond& respond) {
+    if (method != net::Method::Peers) return respond(std::move(answer));
+    const WallTime now = village.world.clock().wall_now();
+    ++answers;
+    std::vector<net::NodeRecord> records{
+        record_of(*liar.key, later_than_its_own + answers, now, {elsewhere(answers)})};
+    while (records.size() < max_records) records.push_back(record_of(key_numbered(++named), 1, now, {}));
+    std::vector<const net::NodeRecord*> all;
+    for (const net::NodeRecord& record : records) all.push_back(&record);
+    respond(encode_records(all));
+  });
+  Host& a = village.add({&liar});
+  a.member->pool().call({liar.id, liar.endpoint}, net::Method::Ping, {}, 5 * second,
+                        [](const Expected<Bytes>&) {});
+  QVERIFY(village.run_until([&] { return answers >= 8; }, 5 * minute));
+  village.world.run_for(second);
+  const std::size_t known = a.member->view().known, most = net::NodeBookLimits{}.per_informant;
+  QVERIFY2(known > most / 2 && known <= most, qPrintable(QString::number(known)));
+}
+
+void TestIntroduction::a_place_that_only_a_record_names_is_not_for_the_next_start() {
+  Village village;
+  Host& liar = village.add({});
+  const Front front(liar, [&](net::Method method, Expected<Bytes> answer, const net::Respond& respond) {
+    if (method != net::Method::Peers) return respond(std::move(answer));
+    const net::NodeRecord victim =
+        record_of(*liar.key, later_than_its_own, village.world.clock().wall_now(), {elsewhere(1)});
+    respond(encode_records({&victim}));
+  });
+  const Host& a = village.add({&liar});
+  village.world.run_for(2 * minute);
+  QVERIFY(a.member->view().sources[0].connected);
+  QVERIFY(a.member->book().find(liar.id, village.world.clock().wall_now()) != nullptr);
+  QVERIFY(a.member->good_peers().empty());
 }
 
 NS_TEST(TestIntroduction)
