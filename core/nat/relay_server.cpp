@@ -67,7 +67,8 @@ Expected<RelayTicket> RelayServer::reserve(const Hash256& callee, const platform
   if (static_cast<std::size_t>(same) >= limits_.reservations_per_prefix)
     return full("another reservation from this part of the network");
   const RelayTicket ticket = new_ticket();
-  reservations_[callee] = Reservation{ticket, prefix, now + limits_.reservation_time, 0, 0};
+  reservations_[callee] =
+      Reservation{ticket, prefix, now + limits_.reservation_time, now + limits_.join_time, 0};
   return ticket;
 }
 
@@ -295,11 +296,10 @@ bool RelayServer::connect(Client& client, std::string_view target, MonotonicTime
     ++counters_.unknown_callees;
     return refuse(client, "404 This node is not reachable here");
   }
-  if (found->second.sessions >= limits_.sessions_per_callee ||
-      sessions_of_group(*callee, client.from.ip) >= limits_.sessions_per_callee_and_group ||
+  const Calls calls = calls_of(*callee, client.from.ip);
+  if (calls.all >= limits_.sessions_per_callee || calls.of_group >= limits_.sessions_per_callee_and_group ||
       control->second.out.size() > max_control_backlog)
     return refuse(client, "503 This node has too many calls");
-  ++found->second.sessions;
   client.stage = Stage::Calling;
   client.callee = *callee;
   client.session = new_ticket();
@@ -351,7 +351,7 @@ bool RelayServer::accept_call(Client& client, std::string_view target, Monotonic
                               now, caller->second.in, client.in),
                        caller->second.callee, caller->second.from.ip});
   release_prefix(platform::prefix_group(client.from.ip));
-  clients_.erase(caller);  // its place and its callee's count belong to the session now
+  clients_.erase(caller);  // its place belongs to the session now
   client.stage = Stage::Spliced;
   return false;
 }
@@ -369,28 +369,28 @@ bool RelayServer::control(Client& client, MonotonicTime now) {
 
 void RelayServer::forget(Clients::iterator client) {
   if (client->second.stage != Stage::Spliced) release_prefix(platform::prefix_group(client->second.from.ip));
-  if (client->second.stage == Stage::Calling) end_session_of(client->second.callee);
   if (client->second.stage == Stage::Control) {
     const auto found = reservations_.find(client->second.callee);
-    if (found != reservations_.end() && found->second.control == client->first) found->second.control = 0;
+    if (found != reservations_.end() && found->second.control == client->first) {
+      found->second.control = 0;
+      found->second.join_until = clock_.monotonic_now() + limits_.join_time;
+    }
   }
   clients_.erase(client);
 }
 
-void RelayServer::end_session_of(const Hash256& callee) {
-  const auto found = reservations_.find(callee);
-  if (found != reservations_.end() && found->second.sessions > 0) --found->second.sessions;
-}
-
-std::size_t RelayServer::sessions_of_group(const Hash256& callee, const platform::IpAddress& caller) const {
-  const auto waiting = std::count_if(clients_.begin(), clients_.end(), [&](const auto& entry) {
-    return entry.second.stage == Stage::Calling && entry.second.callee == callee &&
-           same_group(entry.second.from.ip, caller);
-  });
-  const auto running = std::count_if(sessions_.begin(), sessions_.end(), [&](const Session& session) {
-    return session.callee == callee && same_group(session.caller, caller);
-  });
-  return static_cast<std::size_t>(waiting + running);
+// Not kept as a number: calls outlast the reservation under which they began, and count under the next one.
+RelayServer::Calls RelayServer::calls_of(const Hash256& callee, const platform::IpAddress& caller) const {
+  Calls calls;
+  const auto count = [&](const Hash256& of, const platform::IpAddress& from) {
+    if (of != callee) return;
+    ++calls.all;
+    calls.of_group += same_group(from, caller) ? 1 : 0;
+  };
+  for (const auto& [id, client] : clients_)
+    if (client.stage == Stage::Calling) count(client.callee, client.from.ip);
+  for (const Session& session : sessions_) count(session.callee, session.caller);
+  return calls;
 }
 
 void RelayServer::release_prefix(std::uint64_t prefix) {
@@ -422,14 +422,9 @@ void RelayServer::step_sessions(Span<const SocketWait> waits, MonotonicTime now)
   std::rotate(sessions_.begin(), sessions_.begin() + static_cast<std::ptrdiff_t>(first), sessions_.end());
   std::erase_if(sessions_, [this](const Session& session) {
     const bool over = *session.splice.why_over() != '\0';
-    if (over) release(session);
+    if (over) release_prefix(platform::prefix_group(session.caller));
     return over;
   });
-}
-
-void RelayServer::release(const Session& session) {
-  release_prefix(platform::prefix_group(session.caller));
-  end_session_of(session.callee);
 }
 
 // The callees go to another relay, and the callers hear the reason.
@@ -438,7 +433,7 @@ void RelayServer::stop_relaying(MonotonicTime now) {
                        ? limits_.used_up_time
                        : std::min(2 * used_up_pause_, std::max(longest_used_up_pause, limits_.used_up_time));
   used_up_until_ = now + used_up_pause_;
-  for (const Session& session : sessions_) release(session);
+  for (const Session& session : sessions_) release_prefix(platform::prefix_group(session.caller));
   sessions_.clear();
   for (auto entry = clients_.begin(); entry != clients_.end();) {
     const auto client = entry++;
@@ -452,7 +447,8 @@ void RelayServer::stop_relaying(MonotonicTime now) {
 void RelayServer::expire_reservations(MonotonicTime now) {
   for (auto entry = reservations_.begin(); entry != reservations_.end();) {
     const Hash256 callee = entry->first;
-    const bool over = now >= entry->second.until;
+    const bool alone = entry->second.control == 0;
+    const bool over = now >= entry->second.until || (alone && now >= entry->second.join_until);
     ++entry;
     if (over) drop_reservation(callee);
   }

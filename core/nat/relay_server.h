@@ -29,6 +29,7 @@ struct RelayLimits {
   Duration head_time = std::chrono::seconds(5);
   Duration accept_time = std::chrono::seconds(10);  // a caller waits this long for its callee
   Duration reservation_time = std::chrono::hours(1);
+  Duration join_time = std::chrono::minutes(1);  // of a reservation that no connection has joined
   Duration echo_time =
       std::chrono::seconds(30);  // the life of a STUN client's connection, which keeps its mapping
   Duration ping_interval = std::chrono::seconds(8);  // a callee without one for 20 s leaves
@@ -103,9 +104,8 @@ class RelayServer {
   struct Reservation {
     RelayTicket ticket;
     std::uint64_t prefix;
-    MonotonicTime until;
+    MonotonicTime until, join_until;
     std::uint64_t control = 0;  // id of the client; 0: not joined
-    std::size_t sessions = 0;
   };
   using Clients = std::map<std::uint64_t, Client>;
 
@@ -131,12 +131,13 @@ class RelayServer {
   void forget(Clients::iterator client);
   void step_sessions(Span<const platform::SocketWait> waits, MonotonicTime now);
   void stop_relaying(MonotonicTime now);
-  void release(const Session& session);
   MonotonicTime next(MonotonicTime until) const;
   void expire_reservations(MonotonicTime now);
   void release_prefix(std::uint64_t prefix);
-  void end_session_of(const Hash256& callee);
-  std::size_t sessions_of_group(const Hash256& callee, const platform::IpAddress& caller) const;
+  struct Calls {  // running ones and those that wait for the callee
+    std::size_t all = 0, of_group = 0;
+  };
+  Calls calls_of(const Hash256& callee, const platform::IpAddress& caller) const;
   RelayTicket new_ticket();
 
   platform::TcpListener listener_;

@@ -75,6 +75,8 @@ class TestRelay : public QObject {
   void a_relay_that_only_sends_ping_is_left();
   void a_new_reservation_replaces_the_old_one();
   void reservations_are_bounded();
+  void a_reservation_that_nobody_joins_ends_soon();
+  void calls_count_under_the_next_reservation();
   void one_prefix_cannot_take_all_places();
   void a_joined_call_takes_one_place_of_its_prefix();
   void one_group_cannot_take_all_calls_of_a_callee();
@@ -231,6 +233,38 @@ void TestRelay::reservations_are_bounded() {
   QCOMPARE(refused, 19);
   server.cancel(Hash256{10});
   QVERIFY(server.reserve(Hash256{99}, loopback).ok());
+}
+
+void TestRelay::a_reservation_that_nobody_joins_ends_soon() {
+  ManualClock clock;
+  RelayLimits limits;
+  limits.reservations = 1;
+  const auto server = RelayServer::make(limits, clock, entropy_);
+  QVERIFY(server->reserve(Hash256{1}, IpAddress::v4(11, 1, 1, 1)).ok());
+  clock.advance(limits.join_time - milliseconds(1));
+  QVERIFY(!server->reserve(Hash256{2}, IpAddress::v4(11, 2, 1, 1)).ok());
+  clock.advance(milliseconds(1));
+  QVERIFY(server->reserve(Hash256{2}, IpAddress::v4(11, 2, 1, 1)).ok());
+}
+
+void TestRelay::calls_count_under_the_next_reservation() {
+  RelayLimits limits;
+  limits.sessions_per_callee = 2;
+  Relay relay(limits);
+  relay.run();
+  Echo echo(relay);
+  std::vector<TcpSocket> calls;
+  for (int i = 0; i < 2; ++i) {
+    auto call = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+    QVERIFY2(call.ok(), call.ok() ? "" : call.error().message.c_str());
+    calls.push_back(std::move(*call));
+  }
+  relay.ticket = relay.idle_server().reserve(relay.callee, loopback).value();
+  const Echo again(relay);
+  QVERIFY(talk(calls[0], "still here").ok());
+  const auto third = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+  QVERIFY(!third.ok());
+  QCOMPARE(third.error().code, ErrorCode::Busy);
 }
 
 void TestRelay::one_prefix_cannot_take_all_places() {
