@@ -21,31 +21,35 @@ std::unique_ptr<TimerHandle> JobQueue::Lane::post_after(Duration, Task) {
   NS_CHECK(false);
 }
 
-bool JobQueue::run_one(Duration wait) {
-  return run_of({&texts_, &training_}, wait);
+std::optional<JobQueue::Kind> JobQueue::run_one(Duration wait) {
+  const Lane* const ran = run_of({&texts_, &training_}, wait);
+  if (ran == nullptr) return std::nullopt;
+  return ran == &texts_ ? Kind::Text : Kind::Training;
 }
 
 bool JobQueue::run_text(Duration wait) {
-  return run_of({&texts_}, wait);
+  return run_of({&texts_}, wait) != nullptr;
 }
 
-bool JobQueue::run_of(std::initializer_list<Lane*> lanes, Duration wait) {
+const JobQueue::Lane* JobQueue::run_of(std::initializer_list<Lane*> lanes, Duration wait) {
   Executor::Task task;
+  const Lane* ran = nullptr;
   {
     const auto next = [&] {
       return std::find_if(lanes.begin(), lanes.end(), [](const Lane* lane) { return !lane->tasks.empty(); });
     };
     std::unique_lock lock(mutex_);
     arrived_.wait_for(lock, wait, [&] { return next() != lanes.end(); });
-    if (next() == lanes.end()) return false;
+    if (next() == lanes.end()) return nullptr;
     Lane& lane = **next();
     task = std::move(lane.tasks.front());
     lane.tasks.pop_front();
+    ran = &lane;
   }
   runner_ = std::this_thread::get_id();
   task();
   runner_ = std::thread::id();
-  return true;
+  return ran;
 }
 
 void JobQueue::close() {

@@ -7,8 +7,11 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
+#include <initializer_list>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "core/base/executor.h"
@@ -26,9 +29,10 @@ class JobQueue final {
   void close();
 
   // ---- The thread that computes.
-  // Runs the next task, or waits for one up to `wait`. False: none came.
-  bool run_one(Duration wait);
-  bool run_text(Duration wait);  // of texts() only
+  enum class Kind : std::uint8_t { Text, Training };
+  // Runs the next task, or waits for one up to `wait`, and says whose it was. Nothing: none came.
+  std::optional<Kind> run_one(Duration wait);
+  bool run_text(Duration wait);  // of texts() only. False: none came
 
  private:
   class Lane final : public Executor {
@@ -45,7 +49,8 @@ class JobQueue final {
    private:
     JobQueue& queue_;
   };
-  bool run_of(std::initializer_list<Lane*> lanes, Duration wait);
+  // Null: no task came.
+  const Lane* run_of(std::initializer_list<Lane*> lanes, Duration wait);
 
   std::mutex mutex_;
   std::condition_variable arrived_;

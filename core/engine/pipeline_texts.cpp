@@ -120,7 +120,9 @@ Expected<void> PipelineTexts::extend_sessions(std::uint32_t count, const compute
     });
     if (!posted) return no_pipeline();
   }
-  NS_RETURN_IF_ERROR(wait_for(wait));
+  const Expected<void> answered = wait_for(wait);
+  if (waited_) waited_();
+  NS_RETURN_IF_ERROR(answered);
   for (std::uint32_t i = 0; i < count; ++i) give(wait.shared->answers[i], parts[i]);
   return {};
 }

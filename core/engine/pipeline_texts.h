@@ -61,8 +61,11 @@ class PipelineTexts final : public TextModel {
   void set_jobs(std::shared_ptr<JobQueue> jobs) { jobs_ = std::move(jobs); }
   // Ends the wait of extend_sessions() with Cancelled.
   void set_interrupt(CancelToken interrupt) { interrupt_ = std::move(interrupt); }
-  // Called while it waits; null: nobody listens.
-  void set_waiting(std::function<void()> waiting) { waiting_ = std::move(waiting); }
+  // Called while it waits, before each job that it computes, and once it waits no more. Null: nobody listens.
+  void set_waiting(std::function<void()> waiting, std::function<void()> waited = nullptr) {
+    waiting_ = std::move(waiting);
+    waited_ = std::move(waited);
+  }
 
   Expected<void> open_session(std::uint64_t session, std::uint32_t capacity, const Scores& scores) override;
   // Unavailable: no pipeline, or a part of the model does not answer. Unsupported: hidden states.
@@ -83,7 +86,7 @@ class PipelineTexts final : public TextModel {
   std::map<std::uint64_t, Scores> open_;  // by session
   std::shared_ptr<JobQueue> jobs_;
   CancelToken interrupt_;
-  std::function<void()> waiting_;
+  std::function<void()> waiting_, waited_;
 };
 
 }  // namespace neuroshard::engine

@@ -1,6 +1,7 @@
 #include "core/engine/pipeline_trainer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/base/check.h"
@@ -10,7 +11,7 @@ namespace {
 
 // A cancelled step ends within this time, when no job runs.
 constexpr Duration look_at_token = std::chrono::milliseconds(20);
-// Then the rounds are asked again whether this node may train.
+// Of a node without text of its own for the driver. Then the rounds are asked again whether this node may train.
 constexpr Duration longest_assistance = std::chrono::milliseconds(200);
 // Without a micro-batch, before the caller looks whether something else is to be done.
 constexpr Duration longest_wait = std::chrono::seconds(1);
@@ -27,11 +28,11 @@ void PipelineTrainer::listen(Listener listener) {
   if (part_) tell_ready();
 }
 
-// A listener whose queue is full would stay without the part: its queue has room for thousands of tasks.
+// Where its queue is full, the listener hears of the part before a later job.
 void PipelineTrainer::tell_ready() {
+  tell_again_ = false;
   if (listener_.executor == nullptr) return;
-  const bool told = listener_.executor->post([ready = listener_.ready, part = *part_] { ready(part); });
-  if (!told) part_->jobs->close();
+  tell_again_ = !listener_.executor->post([ready = listener_.ready, part = *part_] { ready(part); });
 }
 
 std::optional<pipeline::MicroBatchText> PipelineTrainer::next_text() {
@@ -46,7 +47,7 @@ std::optional<PipelineTrainer::Idle> PipelineTrainer::idle() const {
   std::lock_guard lock(mutex_);
   if (!part_) return std::nullopt;
   const MonotonicTime now = clock_.monotonic_now();
-  return Idle{now - trained_, now - texted_};
+  return Idle{running_ == Jobs::All ? Duration{} : now - trained_, running_ ? Duration{} : now - texted_};
 }
 
 // ---- the compute thread ----
@@ -54,7 +55,8 @@ std::optional<PipelineTrainer::Idle> PipelineTrainer::idle() const {
 void PipelineTrainer::attach(Model model) {
   NS_CHECK(!model_);
   model_.emplace(std::move(model));
-  computed_ = {};
+  computed_ = spent_ = {};
+  text_away_.reset();
   speed_.clear();
   PipelinePart part;
   pipeline::StageLane::Events events;
@@ -71,7 +73,7 @@ void PipelineTrainer::attach(Model model) {
                                                         model_->range, model_->shape);
   part.jobs = std::make_shared<JobQueue>();
   generated_.set_jobs(part.jobs);
-  generated_.set_waiting([this] { note_texts(); });
+  generated_.set_waiting([this] { note(Jobs::Texts, true); }, [this] { note(Jobs::Texts, false); });
   part.range = model_->range;
   part.shape = model_->shape;
   part.batch_tokens = model_->batch_tokens;
@@ -92,6 +94,7 @@ void PipelineTrainer::detach() {
   part_->jobs->close();
   part_->anchor->release();
   part_.reset();
+  tell_again_ = false;
   texts_.clear();
   if (listener_.executor != nullptr) static_cast<void>(listener_.executor->post(listener_.gone));
 }
@@ -102,22 +105,21 @@ void PipelineTrainer::set_assisting(bool assisting) {
     static_cast<void>(listener_.executor->post(listener_.text));
 }
 
-void PipelineTrainer::note_training() {
-  std::lock_guard lock(mutex_);
-  trained_ = texted_ = clock_.monotonic_now();
-}
-
-void PipelineTrainer::note_texts() {
+void PipelineTrainer::note(Jobs ready, bool runs) {
   std::lock_guard lock(mutex_);
   texted_ = clock_.monotonic_now();
+  if (ready == Jobs::All) trained_ = texted_;
+  running_ = runs ? std::optional(ready) : std::nullopt;
+  if (tell_again_) tell_ready();
 }
 
 void PipelineTrainer::rest() {
-  note_texts();
+  note(Jobs::Texts, model_.has_value());
   if (!model_) return;
   const std::shared_ptr<JobQueue> jobs = part_->jobs;
   while (jobs->run_text(Duration(0))) {
   }
+  note(Jobs::Texts, false);
 }
 
 void PipelineTrainer::stepped(const pipeline::StageLane::Stepped& step, std::uint64_t targets,
@@ -136,46 +138,79 @@ void PipelineTrainer::stepped(const pipeline::StageLane::Stepped& step, std::uin
   stepped_ = done;
 }
 
+// A source that does not answer holds up no work of others.
 Expected<void> PipelineTrainer::read_text(const CancelToken& cancel) {
+  const MonotonicTime now = clock_.monotonic_now();
+  if (text_away_ && now - text_away_->since < text_retry) return {};
   {
     std::lock_guard lock(mutex_);
     if (texts_.size() >= texts_ahead) return {};
   }
-  NS_ASSIGN_OR_RETURN(std::vector<pipeline::MicroBatchText> texts, model_->read_text(cancel));
+  auto texts = model_->read_text(cancel);
+  text_away_.reset();
+  if (!texts.ok()) {
+    const ErrorCode code = texts.error().code;
+    if (code != ErrorCode::Unavailable && code != ErrorCode::Timeout) return texts.error();
+    text_away_ = Away{texts.error().describe(), clock_.monotonic_now()};
+    return {};
+  }
   std::lock_guard lock(mutex_);
-  std::move(texts.begin(), texts.end(), std::back_inserter(texts_));
+  std::move(texts->begin(), texts->end(), std::back_inserter(texts_));
   if (listener_.executor != nullptr) static_cast<void>(listener_.executor->post(listener_.text));
+  return {};
+}
+
+// What was read before is used up, too.
+bool PipelineTrainer::lacks_text() const {
+  std::lock_guard lock(mutex_);
+  return text_away_ && texts_.empty();
+}
+
+std::optional<JobQueue::Kind> PipelineTrainer::run_job(JobQueue& jobs) {
+  note(Jobs::All, true);
+  const auto ran = jobs.run_one(look_at_token);
+  note(Jobs::All, false);
+  return ran;
+}
+
+// Until stepped_ has a step.
+Expected<void> PipelineTrainer::compute_step(const CancelToken& cancel) {
+  const MonotonicTime began = clock_.monotonic_now();
+  const std::shared_ptr<JobQueue> jobs = part_->jobs;
+  const bool assists = [this] {
+    std::lock_guard lock(mutex_);
+    return assisting_;
+  }();
+  MonotonicTime worked = began;
+  while (!stepped_) {
+    if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "the step was cancelled");
+    note(Jobs::All, false);
+    if (!assists) NS_RETURN_IF_ERROR(read_text(cancel));
+    const MonotonicTime before = clock_.monotonic_now();
+    if (assists && before - began > longest_assistance)
+      return make_error(ErrorCode::Timeout, "the others need no step now");
+    if (!assists && lacks_text() && before - began > longest_assistance)
+      return make_error(ErrorCode::Unavailable, text_away_->what);
+    if (before - worked > longest_wait)
+      return make_error(ErrorCode::Timeout, "no micro-batch has come for a while");
+    if (run_job(*jobs) != JobQueue::Kind::Training) continue;  // pieces of texts are none of the step's work
+    worked = clock_.monotonic_now();
+    computed_ += worked - before;
+  }
   return {};
 }
 
 Expected<train::InnerStep> PipelineTrainer::step(const CancelToken& cancel) {
   NS_CHECK(model_);
-  const MonotonicTime began = clock_.monotonic_now();
-  const std::shared_ptr<JobQueue> jobs = part_->jobs;
   stepped_.reset();
-  const bool assists = [this] {
-    std::lock_guard lock(mutex_);
-    return assisting_;
-  }();
-  Duration computed{};
-  MonotonicTime worked = began;
-  while (!stepped_) {
-    if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "the step was cancelled");
-    note_training();
-    const MonotonicTime before = clock_.monotonic_now();
-    if (!assists) NS_RETURN_IF_ERROR(read_text(cancel));
-    if (assists && before - began > longest_assistance)
-      return make_error(ErrorCode::Timeout, "the others need no step now");
-    if (before - worked > longest_wait)
-      return make_error(ErrorCode::Timeout, "no micro-batch has come for a while");
-    if (!jobs->run_one(look_at_token)) continue;
-    worked = clock_.monotonic_now();
-    computed += worked - before;
-    computed_ += worked - before;
-  }
-  speed_.add(stepped_->tokens, std::exchange(computed_, Duration{}));
-  stepped_->seconds_forward_backward = to_seconds(computed);
-  stepped_->seconds_held = to_seconds(clock_.monotonic_now() - began - computed);
+  const MonotonicTime began = clock_.monotonic_now();
+  const auto computed = compute_step(cancel);
+  spent_ += clock_.monotonic_now() - began;
+  NS_RETURN_IF_ERROR(computed);
+  const Duration computing = std::exchange(computed_, {}), spent = std::exchange(spent_, {});
+  speed_.add(stepped_->tokens, computing);
+  stepped_->seconds_forward_backward = to_seconds(computing);
+  stepped_->seconds_held = to_seconds(spent - computing);
   return *std::exchange(stepped_, std::nullopt);
 }
 

@@ -8,11 +8,13 @@
 // Threads: stated at each group of methods. One lock, held for short times.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/cancel.h"
@@ -61,7 +63,8 @@ class PipelineTrainer final {
   void listen(Listener listener);
   // The next micro-batch of this node's text; nothing: the compute thread has read no further yet.
   std::optional<pipeline::MicroBatchText> next_text();
-  // How long ago the compute thread was last ready for jobs. Nothing: no model is attached.
+  // How long ago the compute thread was last ready for jobs; 0 while it computes one, however long that takes. Nothing: no
+  // model is attached.
   struct Idle {
     Duration training{};
     Duration texts{};  // it computes them also while it rests for its rounds
@@ -94,16 +97,27 @@ class PipelineTrainer final {
   void rest();
   // This node's own text waits, or is missing, and a step is made only if the others' text fills it.
   void set_assisting(bool assisting);
-  // Computes until the part has made a step. Errors: Cancelled, and Timeout when no micro-batch comes for a second, or it assists and the
-  // others need no step soon: what was computed counts in the next call; those of read_text().
+  // Computes until the part has made a step. Its times are those of all calls since the last step. Errors:
+  //   Cancelled
+  //   Timeout      no micro-batch comes for a second, or it assists and the others need no step soon
+  //   Unavailable  the source of the text did not answer, and the others need no step soon; it is asked again when
+  //                `text_retry` has passed
+  //   else those of read_text()
+  // After each, what was computed counts in the next call.
   Expected<train::InnerStep> step(const CancelToken& cancel);
 
+  static constexpr Duration text_retry = std::chrono::seconds(5);
+
  private:
+  enum class Jobs : std::uint8_t { Texts, All };
   void stepped(const pipeline::StageLane::Stepped& step, std::uint64_t targets, const pipeline::Sums& sums);
+  Expected<void> compute_step(const CancelToken& cancel);
+  std::optional<JobQueue::Kind> run_job(JobQueue& jobs);
   Expected<void> read_text(const CancelToken& cancel);
+  bool lacks_text() const;
   void tell_ready();  // with the lock
-  void note_texts();
-  void note_training();
+  // The compute thread is ready for such jobs. runs: it begins to compute them, until it says otherwise.
+  void note(Jobs ready, bool runs);
 
   const Clock& clock_;
   mutable std::mutex mutex_;
@@ -111,12 +125,20 @@ class PipelineTrainer final {
   std::optional<PipelinePart> part_;
   std::deque<pipeline::MicroBatchText> texts_;
   bool assisting_ = false;
+  bool tell_again_ = false;             // the listener's queue was full
   MonotonicTime trained_{}, texted_{};  // ready for such jobs, last
+  std::optional<Jobs> running_;         // what it computes now
 
   // Compute thread.
   std::optional<Model> model_;
   std::optional<train::InnerStep> stepped_;
-  Duration computed_{};  // for the step that comes, over several calls of step()
+  // For the step that comes, over several calls of step(). spent: all of their time.
+  Duration computed_{}, spent_{};
+  struct Away {
+    std::string what;
+    MonotonicTime since{};
+  };
+  std::optional<Away> text_away_;  // the source of the text did not answer last
 
   StageSpeed speed_;
   PipelineTexts generated_;

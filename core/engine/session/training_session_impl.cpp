@@ -190,8 +190,9 @@ Expected<data::Batch> SessionImpl::next_batch(std::uint64_t step, StepReport* re
 // Of a part of the model: its share of the steps that the pipeline makes.
 Expected<train::InnerStep> SessionImpl::run_pipeline_step(StepReport* report, const CancelToken& cancel) {
   report->learning_rate = step_options(parts_.state.step + 1).learning_rate;
-  NS_ASSIGN_OR_RETURN(const train::InnerStep done, parts_.services.pipeline->step(cancel));
-  parts_.loader->report_loss(static_cast<float>(done.loss));
+  auto done = parts_.services.pipeline->step(cancel);
+  parts_.text_away = !done.ok() && done.error().code == ErrorCode::Unavailable;
+  if (done.ok()) parts_.loader->report_loss(static_cast<float>(done->loss));
   return done;
 }
 
@@ -221,13 +222,17 @@ Expected<StepReport> SessionImpl::step(const CancelToken& cancel) {
   StepReport report;
   report.alerts = std::exchange(waiting_alerts_, {});
   training_->limits.follow(&report);
-  NS_ASSIGN_OR_RETURN(const train::InnerStep inner, run_step(&report, cancel));
-  count(inner);
-  fill_report(inner, &report);
-  if (inner.retries > 0) {
+  const auto inner = run_step(&report, cancel);
+  if (!inner.ok()) {
+    waiting_alerts_ = std::move(report.alerts);  // they belong to the next report
+    return inner.error();
+  }
+  count(*inner);
+  fill_report(*inner, &report);
+  if (inner->retries > 0) {
     parts_.tell(
         {LogLevel::Warning, "memory",
-         fmt::format("Memory ran out; training continues with {} sequences at a time.", inner.micro_batch)},
+         fmt::format("Memory ran out; training continues with {} sequences at a time.", inner->micro_batch)},
         &report);
   }
   evaluate_if_due(&report, cancel);

@@ -84,7 +84,7 @@ class SessionImpl final : public TrainingSession {
   std::optional<PartEvaluation> evaluation_;  // of a part
   std::string not_measured_;                  // why there was no held-out loss, last
   std::uint32_t threads_wanted_ = 0;          // by limit_threads(), before prepare()
-  std::vector<SessionAlert> waiting_alerts_;  // from prepare(), for the first report
+  std::vector<SessionAlert> waiting_alerts_;  // from prepare() and failed steps, for the next report
   std::optional<Training> training_;          // after prepare() for training
 };
 

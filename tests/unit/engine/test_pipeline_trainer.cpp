@@ -65,6 +65,18 @@ class OwnLines final : public pipeline::Lines {
   Executor& executor_;
 };
 
+// Refuses a number of tasks.
+class BusyExecutor final : public Executor {
+ public:
+  bool post(Task task) override { return refused-- > 0 ? false : manual.post(std::move(task)); }
+  std::unique_ptr<TimerHandle> post_after(Duration delay, Task task) override {
+    return manual.post_after(delay, std::move(task));
+  }
+  bool on_thread() const override { return manual.on_thread(); }
+  int refused = 0;
+  testing::ManualExecutor manual;
+};
+
 // A node alone: its stage, its driver and its trainer. The executor of the pipeline has a thread of its own.
 struct Bench {
   Bench() {
@@ -112,7 +124,9 @@ struct Bench {
     };
     model.before_step = [this] { ++steps_begun; };
     model.read_text = [this](const CancelToken&) -> Expected<std::vector<pipeline::MicroBatchText>> {
+      ++text_asked;
       if (no_text) return make_error(ErrorCode::Io, "the disk is gone");
+      if (text_away) return make_error(ErrorCode::Timeout, "the publisher does not answer");
       ++batches_read;
       return std::vector<pipeline::MicroBatchText>(micro_batches, counting_text());
     };
@@ -143,13 +157,15 @@ struct Bench {
   std::unique_ptr<pipeline::SessionTable> sessions;
   std::unique_ptr<pipeline::StageWorker> worker;
   std::unique_ptr<pipeline::Driver> driver;
+  std::shared_ptr<JobQueue> jobs;
   int opened = 0, closed = 0;
-  std::atomic<int> steps_begun = 0, batches_read = 0;
-  std::atomic<bool> no_text = false;
+  std::atomic<int> steps_begun = 0, batches_read = 0, text_asked = 0;
+  std::atomic<bool> no_text = false, text_away = false;
 
  private:
   void open(const PipelinePart& part) {
     ++opened;
+    jobs = part.jobs;
     const pipeline::Surroundings around{*lines, *executor, clock, exchanges, lines->own, part.shape, {}};
     pipeline::StageOptions options;
     sessions = std::make_unique<pipeline::SessionTable>(around, pipeline::TableOptions{part.range, {1}});
@@ -243,6 +259,36 @@ class TestPipelineTrainer : public QObject {
     QCOMPARE(bench.module.controls.forwards, before + micro_batches);  // none of them twice
   }
 
+  void the_times_of_a_step_are_those_of_all_its_calls() {
+    Bench bench;
+    bench.attach();
+    bench.step();
+    CancelSource cancel;
+    bench.module.controls.on_forward = [&] {
+      bench.clock.jump(std::chrono::seconds(1));
+      cancel.cancel();
+    };
+    QCOMPARE(bench.trainer.step(cancel.token()).error().code, ErrorCode::Cancelled);
+    bench.module.controls.on_forward = nullptr;
+    const train::InnerStep step = bench.step();
+    const double seconds = step.seconds_forward_backward;
+    QVERIFY2(seconds >= 1.0, QByteArray::number(seconds).constData());
+    QVERIFY(bench.step().seconds_forward_backward < seconds);
+  }
+
+  void pieces_of_texts_are_no_time_of_training() {
+    Bench bench;
+    bench.attach();
+    bench.step();
+    for (int i = 0; i < 3; ++i)
+      QVERIFY(bench.jobs->texts().post([&] { bench.clock.jump(std::chrono::milliseconds(500)); }));
+    // More than a second without a micro-batch.
+    QCOMPARE(bench.trainer.step({}).error().code, ErrorCode::Timeout);
+    const train::InnerStep step = bench.step();
+    QVERIFY2(step.seconds_forward_backward < 1.0,
+             QByteArray::number(step.seconds_forward_backward).constData());
+  }
+
   void an_error_of_the_text_ends_the_step() {
     Bench bench;
     bench.attach();
@@ -250,6 +296,48 @@ class TestPipelineTrainer : public QObject {
     QCOMPARE(bench.trainer.step({}).error().code, ErrorCode::Io);
     bench.no_text = false;
     QVERIFY(bench.trainer.step({}).ok());
+  }
+
+  // It computes for others, and uses up what it has.
+  void work_goes_on_while_the_text_is_away() {
+    Bench bench;
+    bench.attach();
+    bench.step();
+    bench.text_away = true;
+    int steps = 0;
+    Expected<train::InnerStep> last = train::InnerStep();
+    for (int i = 0; i < 50 && (last.ok() || last.error().code == ErrorCode::Timeout); ++i) {
+      last = bench.trainer.step({});
+      if (last.ok()) ++steps;
+    }
+    QVERIFY2(steps >= 2, QByteArray::number(steps).constData());
+    QVERIFY(!last.ok());
+    QCOMPARE(last.error().code, ErrorCode::Unavailable);
+    QVERIFY(last.error().message.find("the publisher does not answer") != std::string::npos);
+    // It is asked again after a while.
+    const int asked = bench.text_asked;
+    QCOMPARE(bench.trainer.step({}).error().code, ErrorCode::Unavailable);
+    QVERIFY(bench.text_asked <= asked + 1);
+    bench.text_away = false;
+    bench.clock.jump(PipelineTrainer::text_retry);
+    for (int i = 0; i < 10 && !last.ok(); ++i) last = bench.trainer.step({});
+    QVERIFY(last.ok());
+  }
+
+  void a_listener_whose_queue_was_full_hears_of_the_part_later() {
+    Bench bench;
+    BusyExecutor busy;
+    busy.refused = 1;
+    int ready = 0;
+    bench.trainer.listen({&busy, [&](const PipelinePart&) { ++ready; }, [] {}, [] {}});
+    bench.attach();
+    busy.manual.run();
+    QCOMPARE(ready, 0);
+    bench.trainer.rest();
+    bench.trainer.rest();
+    busy.manual.run();
+    QCOMPARE(ready, 1);  // once
+    bench.trainer.listen({});
   }
 
   void a_model_that_is_gone_is_used_by_nobody() {
@@ -317,6 +405,31 @@ class TestPipelineTrainer : public QObject {
     QVERIFY(bench.trainer.idle()->texts < std::chrono::hours(1));
     bench.step();
     QVERIFY(bench.trainer.idle()->training < std::chrono::hours(1));
+  }
+
+  // Else a slow machine would pause its own stage.
+  void a_long_job_is_no_idleness() {
+    Bench bench;
+    bench.attach();
+    bench.step();
+    std::optional<PipelineTrainer::Idle> within;
+    bench.module.controls.on_forward = [&] {
+      if (within) return;
+      bench.clock.jump(std::chrono::seconds(10));
+      within = bench.trainer.idle();
+    };
+    for (int i = 0; i < 20 && !within; ++i) static_cast<void>(bench.trainer.step({}));
+    QVERIFY(within);
+    QVERIFY(within->training == Duration{} && within->texts == Duration{});
+    QVERIFY(bench.trainer.idle()->training < std::chrono::seconds(10));
+    QVERIFY(bench.jobs->texts().post([&] {
+      bench.clock.jump(std::chrono::seconds(10));
+      within = bench.trainer.idle();
+    }));
+    bench.trainer.rest();
+    QVERIFY(within->training >= std::chrono::seconds(10));
+    QVERIFY(within->texts == Duration{});
+    QVERIFY(bench.trainer.idle()->texts < std::chrono::seconds(10));
   }
 
   void a_queue_runs_texts_first_and_all_in_order_until_it_is_closed() {
