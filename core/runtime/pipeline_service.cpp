@@ -171,17 +171,17 @@ void PipelineService::end_round() {
 // everybody's steps.
 void PipelineService::watch_idleness() {
   if (!worker_) return;
-  const auto idle =
-      trainer_->idle().value_or(engine::PipelineTrainer::Idle{Duration::max(), Duration::max()});
-  const bool away = idle.texts > patience_with_idleness;
-  const auto pause = [&](pipeline::SessionKind kind, bool now) {
-    if (now == sessions_->paused(kind)) return;
-    if (!now) return sessions_->resume(kind);
+  const auto idle = trainer_->idle();
+  if (!idle) return on_gone();  // the queue may have had no place for that news
+  const bool away = idle->texts > patience_with_idleness;
+  const auto pause = [&](pipeline::SessionKind kind, bool pauses) {
+    if (pauses == sessions_->paused(kind)) return;
+    if (!pauses) return sessions_->resume(kind);
     sessions_->pause(kind, make_error(ErrorCode::Unavailable,
                                       away ? "the node does not train now: its owner needs the computer"
                                            : "the node waits for the weights of its round"));
   };
-  pause(pipeline::SessionKind::Training, idle.training > patience_with_idleness);
+  pause(pipeline::SessionKind::Training, idle->training > patience_with_idleness);
   pause(pipeline::SessionKind::Text, away);
 }
 

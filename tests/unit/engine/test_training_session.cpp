@@ -433,6 +433,10 @@ void TestTrainingSession::damaged_checkpoint_is_passed_over() {
   Run run(fixture, "d");
   QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
   QCOMPARE(run.info->step, std::uint64_t{2});
+  // A step that fails has no report; the first one that is done says it.
+  CancelSource cancel;
+  cancel.cancel();
+  QCOMPARE(run.session->step(cancel.token()).error().code, ErrorCode::Cancelled);
   const StepReport report = run.step();
   QVERIFY(!report.alerts.empty());
   QCOMPARE(report.alerts.front().category, std::string("checkpoint"));
