@@ -84,6 +84,7 @@ class LimitedStream final : public PeerStream {
       inner_read(std::exchange(*waits, nullptr));
     });
   }
+  bool holds_read() const override { return read_ != 0; }
 
   void break_off(Error reason) override {
     give_up();

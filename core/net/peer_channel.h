@@ -50,6 +50,8 @@ class PeerStream {
   virtual void finish() = 0;
   // The next message, or nothing when the other end has finished.
   virtual void read(Read done) = 0;
+  // This node itself postpones the read that is in progress: the other end may have sent long ago.
+  virtual bool holds_read() const { return false; }
   // Both ends' reads and writes fail from now on, the own ones with Cancelled. The reason reaches the other
   // end if the answering end breaks off.
   virtual void break_off(Error reason) = 0;

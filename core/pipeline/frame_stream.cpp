@@ -59,7 +59,7 @@ void FrameStream::write_next() {
     append_le<std::uint32_t>(message, static_cast<std::uint32_t>(size));
     message.insert(message.end(), next.header.begin(), next.header.end());
   } else {
-    const std::size_t count = std::min(net::chunk_bytes, size - next.sent);
+    const std::size_t count = std::min(payload_chunk, size - next.sent);
     const auto begin = next.payload->begin() + static_cast<std::ptrdiff_t>(next.sent);
     message.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
     next.sent += count;
@@ -125,7 +125,8 @@ void FrameStream::deliver() {
 
 void FrameStream::beat() {
   const MonotonicTime now = clock_.monotonic_now();
-  if (now - last_heard_ > times_.silence)
+  if (stream_->holds_read()) last_heard_ = now;
+  if (now - last_heard_ > (in_payload_ ? times_.silence_in_payload : times_.silence))
     return end(make_error(ErrorCode::Timeout, "the other node said nothing for too long"));
   if (idle() && now - last_sent_ >= times_.heartbeat) send(alive_);
   timer_ = executor_.post_after(times_.heartbeat, [this] { beat(); });

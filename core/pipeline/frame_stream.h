@@ -2,7 +2,8 @@
 // end is gone, as a break of the connection or as silence: an end that has nothing to say says Alive.
 //
 // A frame on the stream: payload size u32 and the header in one message, then the payload in chunks of at most
-// net::chunk_bytes. The payload's size is checked by the owner, and only then is memory taken for it.
+// payload_chunk. The payload's size is checked by the owner, and only then is memory taken for it. Between two chunks
+// nothing else can be sent, and each may wait for its turn at the speed that a user allows.
 //
 // Memory: what was given to send() until it has left, and the one payload that arrives. The owner bounds the former
 // by what it lets be under way. Threads: the executor's, all members and all calls back.
@@ -21,10 +22,14 @@ namespace neuroshard::pipeline {
 
 using SharedBytes = std::shared_ptr<const Bytes>;
 
+inline constexpr std::size_t payload_chunk = 64u << 10;
+
 struct FrameTimes {
   Duration heartbeat = std::chrono::seconds(1);  // Alive after so long without a message of one's own
-  Duration silence = std::chrono::seconds(3);    // the other end is gone after so long without anything
-  Duration ready = std::chrono::seconds(30);     // for each hop that is to follow a route (next_hop.h)
+  // The other end is gone after so long without anything, and without a chunk of a payload that has begun. Reads that this
+  // end postpones don't count.
+  Duration silence = std::chrono::seconds(3), silence_in_payload = std::chrono::seconds(20);
+  Duration ready = std::chrono::seconds(30);  // for each hop that is to follow a route (next_hop.h)
 };
 
 class FrameStream {

@@ -33,6 +33,7 @@ class CountedStream final : public net::PeerStream {
       done(std::move(message));
     });
   }
+  bool holds_read() const override { return inner_->holds_read(); }
   void break_off(Error reason) override { inner_->break_off(std::move(reason)); }
 
  private:

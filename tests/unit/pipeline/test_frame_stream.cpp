@@ -1,8 +1,10 @@
 // Frames over a stream: payloads in chunks, silence, and ends that break the rules.
 #include <QtTest>
 
+#include "core/net/limited_transport.h"
 #include "core/net/local_stream.h"
 #include "core/pipeline/frame_stream.h"
+#include "core/sim/transport.h"
 #include "core/sim/world.h"
 #include "tests/support/test_main.h"
 #include "tests/support/time.h"
@@ -48,6 +50,56 @@ struct Fixture {
   }
 };
 
+// Keeps the stream that another node opens.
+struct Keeper final : net::PeerService {
+  void on_call(const net::Caller&, net::Method, Bytes, net::Respond) override {}
+  void on_stream(const net::Caller&, net::Method, std::shared_ptr<net::PeerStream> opened) override {
+    stream = std::move(opened);
+  }
+  std::shared_ptr<net::PeerStream> stream;
+};
+
+// A stream between a node whose owner allows it a speed and one without limits.
+struct LimitedPair {
+  explicit LimitedPair(net::TrafficLimits limits) : meter(world.clock(), logger, limits, nullptr) {
+    free.serve(&keeper);
+    limited.connect({at(2), id_of(2)}, 5 * second, [this](auto connected) {
+      if (connected.ok()) channel = std::move(*connected);
+    });
+    world.run_until([this] { return channel != nullptr; }, world.now() + minute);
+    if (channel == nullptr) return;
+    auto stream = channel->open(net::Method::PipelineSession, Duration::max());
+    world.run_until([this] { return keeper.stream != nullptr; }, world.now() + minute);
+    if (keeper.stream == nullptr) return;
+    one.open(std::move(stream), world, executor);
+    other.open(std::move(keeper.stream), world, other_executor);
+  }
+  static net::NodeId id_of(std::uint8_t number) {
+    net::NodeId id{};
+    id.fill(number);
+    return id;
+  }
+  static platform::Endpoint at(std::uint8_t number) {
+    return {platform::IpAddress::v4(11, 0, 0, number), 9000};
+  }
+  sim::TransportServices services() { return {world, network, population, bans, refusals}; }
+
+  sim::World world;
+  sim::Network network{world, {}, 3};
+  sim::Population population;
+  net::BanList bans{world.clock()};
+  net::RefusalCounts refusals;
+  NullLogger logger;
+  Keeper keeper;
+  sim::HostExecutor executor{world}, other_executor{world};
+  net::TrafficMeter meter;
+  sim::SimTransport inner{services(), executor, id_of(1), at(1), sim::Nat::None, net::Hello{}};
+  sim::SimTransport free{services(), other_executor, id_of(2), at(2), sim::Nat::None, net::Hello{}};
+  net::LimitedTransport limited{inner, executor, meter};
+  std::shared_ptr<net::PeerChannel> channel;
+  End one, other;  // one: of the node with limits
+};
+
 SharedBytes payload_of(std::size_t size, std::uint8_t first) {
   auto bytes = std::make_shared<Bytes>(size);
   for (std::size_t i = 0; i < size; ++i) (*bytes)[i] = static_cast<std::uint8_t>(first + i * 7);
@@ -62,7 +114,8 @@ class TestFrameStream : public QObject {
   // Sizes around the chunks and beyond what waits in a stream.
   void payloads_arrive_whole_data() {
     QTest::addColumn<int>("size");
-    for (const int size : {0, 1, 262143, 262144, 262145, 5000000}) QTest::addRow("%d bytes", size) << size;
+    for (const int size : {0, 1, 65535, 65536, 65537, 262144, 5000000})
+      QTest::addRow("%d bytes", size) << size;
   }
   void payloads_arrive_whole() {
     QFETCH(int, size);
@@ -96,6 +149,44 @@ class TestFrameStream : public QObject {
     pair.world.run_for(2 * second);
     QVERIFY(pair.one.ends.empty());
     pair.world.run_for(3 * second);
+    QCOMPARE(pair.one.ends.size(), std::size_t{1});
+    QCOMPARE(pair.one.ends[0].code, ErrorCode::Timeout);
+  }
+
+  // A payload takes 16 seconds.
+  void a_slow_payload_is_no_silence_data() {
+    QTest::addColumn<bool>("up");
+    QTest::newRow("up") << true;
+    QTest::newRow("down") << false;
+  }
+  void a_slow_payload_is_no_silence() {
+    QFETCH(bool, up);
+    constexpr std::uint64_t speed = 64u << 10;
+    LimitedPair pair(up ? net::TrafficLimits{speed, 0} : net::TrafficLimits{0, speed});
+    QVERIFY(pair.one.stream != nullptr && pair.other.stream != nullptr);
+    End &from = up ? pair.one : pair.other, &to = up ? pair.other : pair.one;
+    to.expected = 1u << 20;
+    const SharedBytes payload = payload_of(to.expected, 5);
+    from.stream->send({1}, payload);
+    from.stream->send({2}, payload);
+    pair.world.run_for(10 * second);
+    QVERIFY(to.frames.empty());  // the limit holds
+    pair.world.run_for(minute);
+    QVERIFY2(pair.one.ends.empty(), pair.one.ends.empty() ? "" : pair.one.ends[0].message.c_str());
+    QVERIFY2(pair.other.ends.empty(), pair.other.ends.empty() ? "" : pair.other.ends[0].message.c_str());
+    QCOMPARE(to.frames.size(), std::size_t{2});
+    QVERIFY(to.frames[1].second == *payload);
+  }
+
+  void silence_within_a_payload_is_an_end() {
+    Fixture pair;
+    pair.one.expected = 4;
+    pair.one.open(std::move(pair.ends.first), pair.world, pair.executor);
+    const QByteArray header("\x04\0\0\0\x01", 5);
+    pair.ends.second->write(Bytes(header.begin(), header.end()), [](const Expected<void>&) {});
+    pair.world.run_for(15 * second);
+    QVERIFY(pair.one.ends.empty());
+    pair.world.run_for(10 * second);
     QCOMPARE(pair.one.ends.size(), std::size_t{1});
     QCOMPARE(pair.one.ends[0].code, ErrorCode::Timeout);
   }
