@@ -28,12 +28,15 @@ StageSession::~StageSession() {
 }
 
 Expected<void> StageSession::admit_work(const Work& work) const {
-  if (work.index < finished_below_ || work.index - work.finished_below >= route().window)
+  if (work.index < finished_below_) return {};  // it is ignored
+  if (work.index - work.finished_below >= route().window)
     return make_error(ErrorCode::InvalidArgument, "a micro-batch is outside of its session's window");
   return {};
 }
 
 Expected<void> StageSession::work(const Work& work, Bytes payload) {
+  // A hop that was away keeps what went on through another one.
+  if (work.index < finished_below_) return {};
   const std::uint64_t tokens = std::uint64_t{work.sequences} * route().length;
   const std::uint64_t targets = count_targets(payload.data(), tokens);
   if (targets == 0)

@@ -338,6 +338,27 @@ class TestPipelineFailover : public QObject {
       if (i != at) QCOMPARE(applied(*all.first[i]), std::uint64_t{12});
   }
 
+  // It sends again what another one has finished meanwhile.
+  void a_hop_that_comes_back_is_heard() {
+    Fixture all(*module_, 100'000);
+    Node& home = all.lab.add_node();
+    pipeline::Route route = all.lab.route(all.first, sequences, 4);
+    pipeline::sign_route(route, home.key, {});
+    RawEnd driver(all.lab, home, route, 0);
+    const auto has_results = [&](std::size_t count) {
+      return all.lab.run_until([&] { return driver.count<pipeline::Result>() == count; }, 10 * test::second);
+    };
+    for (std::uint64_t i = 0; i < 4; ++i) driver.work(i, 0);
+    QVERIFY(has_results(4));
+    driver.work(4, 4);
+    QVERIFY(has_results(5));
+    driver.work(0, 0);
+    driver.work(5, 5);
+    QVERIFY(has_results(6));
+    QVERIFY2(driver.ended.empty(), driver.ended.c_str());
+    QCOMPARE(applied(*all.first[0]), std::uint64_t{6});
+  }
+
   // A hop whose rows are not numbers loses its session; nothing of it is applied, and others go on.
   void rows_that_are_no_numbers() {
     Fixture all(*module_, 4);
