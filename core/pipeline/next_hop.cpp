@@ -16,6 +16,7 @@ void NextHop::follow(const Route& route, std::size_t position) {
   const bool same = (stream_ != nullptr || opening_) && hop() == route.hops[position];
   route_ = route;
   position_ = position;
+  reported_.clear();
   await_ready();
   if (!same) return open();
   if (stream_ != nullptr) stream_->send(encode_message(Follow{route_}));
@@ -117,12 +118,9 @@ Expected<std::size_t> NextHop::admit(ByteSpan header) const {
 void NextHop::received(ByteSpan header, Bytes payload) {
   const Message message = decode_message(header).value();  // admitted
   const std::shared_ptr<const Events> events = events_;
-  if (const auto* lost = std::get_if<Lost>(&message)) {
-    patience_.reset();
-    return events->lost(*lost);
-  }
+  if (const auto* lost = std::get_if<Lost>(&message)) return received(*lost);
   if (const auto* ready = std::get_if<Ready>(&message)) {
-    if (ready->revision != route_.revision || !events->ready) return;
+    if (ready->revision != route_.revision || !events->ready || patience_ == nullptr) return;
     patience_.reset();
     return events->ready();
   }
@@ -134,6 +132,15 @@ void NextHop::received(ByteSpan header, Bytes payload) {
   }
   if (route_.positions == 0) kept_.erase(result->index);  // no cache needs it again
   events->result(*result, std::move(payload));
+}
+
+// Of each hop of a route once: more would fill the queues of the hops before, and the log of the driver.
+void NextHop::received(const Lost& lost) {
+  if (lost.position >= route_.hops.size() || route_.hops[lost.position].node != lost.node) return;
+  if (!reported_.insert(lost.position).second) return;
+  patience_.reset();
+  const std::shared_ptr<const Events> events = events_;
+  events->lost(lost);
 }
 
 void NextHop::give_up(const Error& why) {

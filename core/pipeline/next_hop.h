@@ -83,6 +83,7 @@ class NextHop {
   void transmit(const Sent& sent);
   Expected<std::size_t> admit(ByteSpan header) const;
   void received(ByteSpan header, Bytes payload);
+  void received(const Lost& lost);
   void await_ready();
   void lose(const Error& error);
 
@@ -98,6 +99,7 @@ class NextHop {
   std::set<std::uint64_t> unanswered_;
   std::uint64_t finished_below_ = 0;
   std::unique_ptr<TimerHandle> patience_;  // with the hops behind; null: they are ready, or one is lost
+  std::set<std::uint8_t> reported_;  // positions of hops that a later one has said are lost from this route
   Lifetime lifetime_;
 };
 

@@ -227,12 +227,11 @@ void PipelineService::drive() {
   driver_->start();
 }
 
-// A driver without another holder asks again every half second.
+// A driver without another holder asks again every half second. The words are those of other nodes.
 void PipelineService::log_lost(const pipeline::Lost& lost) {
   const MonotonicTime now = services_.host.clock().monotonic_now();
-  Told& told = told_[lost.position];
-  if (told.node == lost.node && told.what == lost.what && now - told.at < told_again) return;
-  told = {lost.node, lost.what, now};
+  std::erase_if(told_, [&](const auto& told) { return now - told.second >= told_again; });
+  if (!told_.emplace(lost.node, now).second) return;
   services_.logger.info("pipeline",
                         fmt::format("{}… with {} does not answer: {}", to_hex(lost.node).substr(0, 12),
                                     to_text(holders_.range(lost.position)), lost.what));

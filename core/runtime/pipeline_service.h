@@ -92,12 +92,7 @@ class PipelineService final {
   std::uint64_t finished_ = 0, replaced_ = 0;  // by earlier drivers
   std::uint64_t exchanged_in_ = 0;             // the round of exchanges_
   chain::RegistryPtr reviewed_;                // by which the sessions were reviewed last
-  struct Told {
-    net::NodeId node{};
-    std::string what;
-    MonotonicTime at{};
-  };
-  std::map<std::uint8_t, Told> told_;  // by position
+  std::map<net::NodeId, MonotonicTime> told_;  // when the log said last that this node does not answer
   std::string trouble_;
   std::optional<net::MethodTable::Registration> streams_;
   std::unique_ptr<TimerHandle> timer_;

@@ -58,6 +58,9 @@ class SilentHop {
     if (ready_) write_frame(*line.stream, pipeline::Ready{0});
     beat();
   }
+  void say(const pipeline::Message& message) {
+    for (const Line& line : lines_) write_frame(*line.stream, message);
+  }
   std::size_t works() const { return works_; }  // micro-batches and pieces that arrived
 
  private:
@@ -88,7 +91,7 @@ class SilentHop {
     stream.write(std::move(frame), [](const auto&) {});
   }
   void beat() {
-    for (const Line& line : lines_) write_frame(*line.stream, pipeline::Alive{});
+    say(pipeline::Alive{});
     timer_ = executor_.post_after(std::chrono::seconds(1), [this] { beat(); });
   }
   Executor& executor_;
@@ -368,11 +371,13 @@ class RawEnd {
     const auto size = pipeline::payload_bytes(one, route_, route_.hops[later_], around_.shape);
     send(one, std::make_shared<Bytes>(size.value()));
   }
-  bool is_ready() const {
-    return std::any_of(received.begin(), received.end(), [](const pipeline::Message& message) {
-      return std::holds_alternative<pipeline::Ready>(message);
-    });
+  template <class T>
+  std::size_t count() const {
+    return static_cast<std::size_t>(
+        std::count_if(received.begin(), received.end(),
+                      [](const pipeline::Message& message) { return std::holds_alternative<T>(message); }));
   }
+  bool is_ready() const { return count<pipeline::Ready>() > 0; }
 
   std::vector<pipeline::Message> received;
   std::string ended;  // why; empty: it is open

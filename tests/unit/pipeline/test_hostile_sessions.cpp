@@ -81,6 +81,50 @@ class TestHostileSessions : public QObject {
     QCOMPARE(all.first[1]->worker->sessions(), std::size_t{0});
   }
 
+  // The stages before it would keep the notices for a slow reader, and the driver would have no end of patience.
+  void a_later_hop_that_says_the_same_again_and_again() {
+    Fixture all(*module_, 100'000);
+    Node& silent = all.lab.add_silent(all.first[1]->range);
+    Node& home = all.lab.add_node();
+    pipeline::Route route = all.lab.route({all.first[0], &silent, all.first[2]}, sequences, 4);
+    pipeline::sign_route(route, home.key, {});
+    RawEnd driver(all.lab, home, route, 0);
+    QVERIFY(all.lab.run_until([&] { return driver.is_ready(); }, 5 * test::second));
+    for (int i = 0; i < 50; ++i) {
+      silent.silent->say(pipeline::Ready{0});
+      silent.silent->say(pipeline::Lost{2, all.first[2]->id, std::to_string(i)});
+      silent.silent->say(pipeline::Lost{2, all.second[2]->id, "no hop of this route"});
+    }
+    all.lab.run_for(5 * test::second);
+    QVERIFY2(driver.ended.empty(), driver.ended.c_str());
+    QCOMPARE(driver.count<pipeline::Ready>(), std::size_t{1});
+    QCOMPARE(driver.count<pipeline::Lost>(), std::size_t{1});
+    QCOMPARE(std::get<pipeline::Lost>(driver.received.back()).what, std::string("0"));
+    // Of the next route again.
+    route.revision = 1;
+    pipeline::sign_route(route, home.key, {});
+    driver.send(pipeline::Follow{route});
+    all.lab.run_for(test::second);
+    silent.silent->say(pipeline::Lost{2, all.first[2]->id, "still"});
+    all.lab.run_for(test::second);
+    QCOMPARE(driver.count<pipeline::Lost>(), std::size_t{2});
+  }
+
+  void a_first_hop_that_is_ready_again_and_again_is_replaced() {
+    Fixture all(*module_, 4);
+    Node& silent = all.lab.add_silent(all.first[0]->range);
+    LabDriver driver(all.lab, all.lab.add_node(),
+                     all.lab.route({&silent, all.first[1], all.first[2]}, sequences, 4), all.shape, 18, 12);
+    driver.start();
+    const MonotonicTime last = all.lab.world().now() + pipeline::Driver::patience + minute;
+    while (!driver.finished() && all.lab.world().now() < last) {
+      silent.silent->say(pipeline::Ready{0});
+      all.lab.run_for(5 * test::second);
+    }
+    QVERIFY(driver.finished());
+    QCOMPARE(driver.driver().replaced(), std::uint64_t{1});
+  }
+
   // A node has the routes of the driver's earlier sessions, and would fill the driver's places at the later nodes.
   void a_route_of_an_ended_session_is_refused() {
     Fixture all(*module_, 4);
