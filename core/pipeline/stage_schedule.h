@@ -61,6 +61,8 @@ class StageSchedule {
   struct Counted {
     std::uint64_t tokens = 0, targets = 0, micro_batches = 0;
   };
+  // It has arrived and is not let in yet.
+  bool waits(std::uint64_t id) const { return waiting_sizes_.contains(id); }
   const Counted& counted() const { return counted_; }      // for the next step
   std::size_t waiting() const { return waiting_.size(); }  // not let in yet
   std::size_t under_way() const { return under_way_.size(); }

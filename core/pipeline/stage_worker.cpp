@@ -18,6 +18,7 @@ StageWorker::StageWorker(const Surroundings& surroundings, SessionTable& table, 
     : around_(surroundings),
       table_(table),
       compute_(compute),
+      results_(std::make_shared<net::Mailbox>(surroundings.executor)),
       lane_(std::move(lane)),
       options_(std::move(options)),
       schedule_(options_.schedule) {
@@ -28,6 +29,7 @@ StageWorker::StageWorker(const Surroundings& surroundings, SessionTable& table, 
 StageWorker::~StageWorker() {
   lifetime_.end();
   table_.withdraw(SessionKind::Training);
+  results_->close();
 }
 
 SessionRules StageWorker::rules() {
@@ -99,15 +101,15 @@ void StageWorker::work_dropped(const SessionId& session, std::uint64_t index) {
   if (running_ && running_->id == id)
     running_dropped_ = true;  // the job's end drops it
   else
-    drop(id);
+    drop(id, !schedule_.waits(id));
   // Not at once: a session drops its micro-batches one after the other.
-  (void)around_.executor.post([this, life = lifetime_.token()] {
+  results_->put([this, life = lifetime_.token()] {
     if (life.alive()) pump();
   });
 }
 
-void StageWorker::drop(std::uint64_t id) {
-  if (!lifetime_.token().alive() || !schedule_.drop(id)) return;
+void StageWorker::drop(std::uint64_t id, bool begun) {
+  if (!lifetime_.token().alive() || !schedule_.drop(id) || !begun) return;
   ++lost_;
   dropped_.push_back(id);
   discard();
@@ -150,10 +152,10 @@ void StageWorker::run(const Job& job) {
 // work: runs on the compute thread and returns what then runs on the executor; null: nothing. False: the compute
 // thread's queue is full, or it stops. An executor that stops drops both: the node goes.
 bool StageWorker::post(LaneWork work) {
-  return compute_.post([work = std::move(work), &executor = around_.executor, life = lifetime_.token()] {
+  return compute_.post([work = std::move(work), results = results_, life = lifetime_.token()] {
     std::function<void()> then = work();
     if (then == nullptr) return;
-    (void)executor.post([then = std::move(then), life] {
+    results->put([then = std::move(then), life] {
       if (life.alive()) then();
     });
   });
@@ -188,7 +190,7 @@ bool StageWorker::finish(const Job& job) {
 void StageWorker::fail(const Job& job, const Place& place, const Error& error) {
   running_.reset();
   running_dropped_ = false;
-  drop(job.id);
+  drop(job.id, true);
   table_.refuse(place.session, error);
   if (options_.trouble) options_.trouble(error);
 }
@@ -226,7 +228,7 @@ void StageWorker::forward_ended(const Job& job, const Place& place, Expected<Sta
     schedule_.done({JobKind::Backward, job.id});
     counts(job, place, passed->sums);
   } else if (!wanted) {
-    return drop(job.id);
+    return drop(job.id, true);
   }
   if (!lane_->range().head) under_way_since_[job.id] = around_.clock.monotonic_now();
   if (wanted) session(place)->forward_done(place.index, passed->sums, std::move(passed->output), took);

@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/net/mailbox.h"
 #include "core/pipeline/session_table.h"
 #include "core/pipeline/stage_lane.h"
 #include "core/pipeline/stage_schedule.h"
@@ -78,13 +79,14 @@ class StageWorker final : private SessionHost {
   bool finish(const Job& job);
   void fail(const Job& job, const Place& place, const Error& error);
   void counts(const Job& job, const Place& place, const Sums& sums);
-  void drop(std::uint64_t id);
+  void drop(std::uint64_t id, bool begun);
   void discard();
   void lose_step(const Error& error);
 
   const Surroundings around_;
   SessionTable& table_;
   Executor& compute_;
+  const std::shared_ptr<net::Mailbox> results_;  // of jobs: a full executor must lose none
   const std::shared_ptr<StageLane> lane_;
   const StageOptions options_;
   StageSchedule schedule_;

@@ -14,6 +14,7 @@ TextStage::TextStage(const Surroundings& surroundings, SessionTable& table, Exec
     : around_(surroundings),
       table_(table),
       compute_(compute),
+      results_(std::make_shared<net::Mailbox>(surroundings.executor)),
       lane_(std::move(lane)),
       options_(std::move(options)) {
   table_.serve(SessionKind::Text, rules());
@@ -22,6 +23,7 @@ TextStage::TextStage(const Surroundings& surroundings, SessionTable& table, Exec
 TextStage::~TextStage() {
   lifetime_.end();
   table_.withdraw(SessionKind::Text);
+  results_->close();
 }
 
 SessionRules TextStage::rules() {
@@ -74,12 +76,12 @@ void TextStage::pump() {
     if (piece == nullptr) continue;  // it ended meanwhile
     const Route& route = text->route();
     running_ =
-        compute_.post([this, lane = lane_, &executor = around_.executor, life = lifetime_.token(), id,
+        compute_.post([this, lane = lane_, results = results_, life = lifetime_.token(), id,
                        number = text->number(), payload = piece->payload,
                        job = TextLane::Piece{piece->work.sequences, route.length, piece->work.result_wanted(),
                                              route.wire, route.positions, route.scores}] {
           auto output = lane->extend(number, job, *payload);
-          (void)executor.post([this, life, id, number, output = std::move(output)] {
+          results->put([this, life, id, number, output = std::move(output)] {
             if (life.alive()) computed(id, number, output);
           });
         });

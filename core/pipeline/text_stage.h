@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/net/mailbox.h"
 #include "core/pipeline/session_table.h"
 #include "core/pipeline/text_lane.h"
 #include "core/pipeline/text_session.h"
@@ -50,6 +51,7 @@ class TextStage final : private TextHost {
   const Surroundings around_;
   SessionTable& table_;
   Executor& compute_;
+  const std::shared_ptr<net::Mailbox> results_;  // of jobs: a full executor must lose none
   const std::shared_ptr<TextLane> lane_;
   const TextStageOptions options_;
   std::deque<SessionId> turns_;       // of sessions with pieces to compute

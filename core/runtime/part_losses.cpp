@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/net/mailbox.h"
 #include "core/runtime/part_texts.h"
 
 namespace neuroshard::runtime {
@@ -34,11 +35,12 @@ void PartLosses::finished(const pipeline::Sums& sums) {
   if (++done_ == losses_.pieces.size()) answer(sums_);
 }
 
-// Later, as the driver goes on after its call.
+// Later, as the driver goes on after its call, and also when the executor is full: this object may be gone by then.
 void PartLosses::answer(Expected<pipeline::Sums> with) {
   if (!losses_.done) return;
-  (void)around_.executor.post([this, life = lifetime_.token(), done = std::exchange(losses_.done, nullptr),
-                               with = std::move(with), on_over = on_over_] {
+  const auto answers = std::make_shared<net::Mailbox>(around_.executor);
+  answers->put([this, life = lifetime_.token(), done = std::exchange(losses_.done, nullptr),
+                with = std::move(with), on_over = on_over_] {
     done(with);
     if (life.alive()) on_over();
   });

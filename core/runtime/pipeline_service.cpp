@@ -112,6 +112,7 @@ void PipelineService::on_gone() {
   end_driver();
   if (lines_) lines_->set_own_sessions(nullptr);
   if (texts_) texts_->on_gone();
+  if (worker_) lost_ += worker_->lost_micro_batches();
   worker_.reset();
   sessions_.reset();
   part_.reset();
@@ -284,10 +285,10 @@ node::PartView PipelineService::view() const {
   view.finished = finished_ + (driver_ ? driver_->finished() : 0);
   view.replaced = replaced_ + (driver_ ? driver_->replaced() : 0);
   view.path = path();
+  view.lost = lost_ + (worker_ ? worker_->lost_micro_batches() : 0);
   if (!worker_) return view;
   view.paused = sessions_->paused(pipeline::SessionKind::Training);
   view.sessions = static_cast<std::uint32_t>(worker_->sessions());
-  view.lost = worker_->lost_micro_batches();
   return view;
 }
 

@@ -90,6 +90,7 @@ class PipelineService final {
   std::unique_ptr<pipeline::Driver> driver_;
   std::uint64_t driver_round_ = 0;             // in which the driver's route was chosen or found right
   std::uint64_t finished_ = 0, replaced_ = 0;  // by earlier drivers
+  std::uint64_t lost_ = 0;                     // by stages of earlier models
   std::uint64_t exchanged_in_ = 0;             // the round of exchanges_
   chain::RegistryPtr reviewed_;                // by which the sessions were reviewed last
   std::map<net::NodeId, MonotonicTime> told_;  // when the log said last that this node does not answer

@@ -101,7 +101,7 @@ class SilentHop {
   std::unique_ptr<TimerHandle> timer_;
 };
 
-// The compute thread of the stages: at once, or busy for ever, or with a full queue.
+// A thread of the stages: at once, or busy for ever, or with a full queue.
 class LabCompute final : public Executor {
  public:
   explicit LabCompute(Executor& inner) : inner_(inner) {}
@@ -254,7 +254,7 @@ class PipelineLab {
   }
 
   pipeline::Surroundings around(Node& node) {
-    return {*node.lines, executor_, clock_, node.exchanges, node.id, shape_, {}};
+    return {*node.lines, swarm_, clock_, node.exchanges, node.id, shape_, {}};
   }
   pipeline::Route route(const std::vector<Node*>& stages, std::uint32_t sequences, std::uint32_t window,
                         pipeline::WireFormat wire = pipeline::WireFormat::Fp32) {
@@ -275,6 +275,7 @@ class PipelineLab {
   LabClock& clock() { return clock_; }
   Executor& executor() { return executor_; }
   LabCompute& compute() { return compute_; }
+  LabCompute& swarm() { return swarm_; }  // what the stages and drivers post to
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
 
   double learning_rate = 1e-3;
@@ -336,7 +337,7 @@ class PipelineLab {
   sim::World world_;
   LabClock clock_{world_.clock()};
   sim::HostExecutor executor_{world_};
-  LabCompute compute_{executor_};
+  LabCompute compute_{executor_}, swarm_{executor_};
   std::vector<std::unique_ptr<Node>> nodes_;
   std::map<net::NodeId, std::vector<std::weak_ptr<net::PeerStream>>> streams_;
   std::uint64_t sessions_ = 0;

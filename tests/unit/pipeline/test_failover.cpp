@@ -286,6 +286,7 @@ class TestPipelineFailover : public QObject {
       QVERIFY2(all.lab.run_until([&] { return driver->done.size() >= done; }, 10 * test::second),
                QByteArray::number(done).constData());
       all.lab.compute().refused = 3;
+      all.lab.swarm().refused = 2;
     }
     QVERIFY(all.lab.run_until([&] { return driver->finished(); }, 10 * test::second));
     all.lab.run_for(test::second);

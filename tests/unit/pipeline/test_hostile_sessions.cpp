@@ -58,6 +58,7 @@ class TestHostileSessions : public QObject {
     QVERIFY2(driver.ended.empty(), driver.ended.c_str());
     const std::size_t waiting = all.lab.compute().waiting.size();
     QVERIFY2(waiting >= 1 && waiting <= 2, QByteArray::number(waiting).constData());
+    QCOMPARE(all.first[0]->worker->lost_micro_batches(), std::uint64_t{0});  // it began with none of them
   }
 
   // Nor does it pile up on its way out.

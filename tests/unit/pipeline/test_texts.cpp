@@ -305,6 +305,7 @@ class TestPipelineTexts : public QObject {
     for (std::size_t tokens = 1; tokens < 10; ++tokens) {
       QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() >= tokens; }, 10 * test::second));
       all.lab.compute().refused = 2;
+      all.lab.swarm().refused = 1;
     }
     QVERIFY(all.lab.run_until([&] { return all.writer.tokens.size() == 12; }, 10 * test::second));
     QCOMPARE(all.writer.tokens, expected);
