@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
+
+#include "core/pipeline/activation_codec.h"
 
 namespace neuroshard::pipeline {
 
@@ -68,7 +69,7 @@ void TextDriver::pump() {
   }
 }
 
-Error TextDriver::wrong_scores(const Error& error) const {
+Error TextDriver::wrong_answer(const Error& error) const {
   return make_error(error.code, fmt::format("{}… with the last part of the model: {}",
                                             to_hex(route().hops.back().node).substr(0, 12), error.message));
 }
@@ -84,13 +85,16 @@ void TextDriver::result(const Result& result, const Bytes& payload) {
   const std::size_t scored = route().scores ? scores_bytes(piece.positions, *route().scores) : 0;
   if (scored > 0) {
     const auto scores = read_scores(bytes.last(scored), piece.positions, *route().scores);
-    if (!scores.ok()) return std::exchange(call.done, nullptr)(wrong_scores(scores.error()));
+    if (!scores.ok()) return std::exchange(call.done, nullptr)(wrong_answer(scores.error()));
     scores->copy_to(piece.first, call.answer.scores);
   }
   if (--call.missing > 0) return;
-  call.answer.logits.resize((bytes.size() - scored) / sizeof(float));
-  std::memcpy(call.answer.logits.data(), bytes.data(), bytes.size() - scored);
-  call.done(std::move(call.answer));
+  std::vector<float>& logits = call.answer.logits;
+  logits.resize((bytes.size() - scored) / sizeof(float));
+  const auto read = read_rows(WireFormat::Fp32, bytes.first(bytes.size() - scored), logits.size(),
+                              {logits.data(), logits.size()});
+  if (read.ok()) return call.done(std::move(call.answer));
+  call.done(wrong_answer(make_error(ErrorCode::Corrupt, "a logit is not a finite number")));
 }
 
 void TextDriver::close() {

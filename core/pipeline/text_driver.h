@@ -21,7 +21,7 @@ class TextDriver {
     std::vector<float> logits;  // [V], after the last token
     PositionScores scores;      // of all tokens; empty: the route asks for none
   };
-  // Corrupt: the scores are no log-probabilities; the message names the node that gave them.
+  // Corrupt: logits are not finite, or scores are no log-probabilities; the message names the node that gave them.
   using Answered = std::function<void(Expected<Answer>)>;
 
   // route: with everything but driver, revision and signature; checked, of kind Text. key outlives the driver.
@@ -55,7 +55,7 @@ class TextDriver {
   Piece piece(const std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& targets,
               std::size_t first) const;
   void pump();
-  Error wrong_scores(const Error& error) const;
+  Error wrong_answer(const Error& error) const;
   void result(const Result& result, const Bytes& payload);
 
   NextHop hop_;

@@ -58,8 +58,9 @@ class SilentHop {
     if (ready_) write_frame(*line.stream, pipeline::Ready{0});
     beat();
   }
-  void say(const pipeline::Message& message) {
-    for (const Line& line : lines_) write_frame(*line.stream, message);
+  // payload: of one chunk at most.
+  void say(const pipeline::Message& message, const Bytes& payload = {}) {
+    for (const Line& line : lines_) write_frame(*line.stream, message, payload);
   }
   std::size_t works() const { return works_; }  // micro-batches and pieces that arrived
 
@@ -84,11 +85,14 @@ class SilentHop {
     const auto header = pipeline::decode_message(ByteSpan(bytes).subspan(4));
     if (header.ok() && std::holds_alternative<pipeline::Work>(*header)) ++works_;
   }
-  static void write_frame(net::PeerStream& stream, const pipeline::Message& message) {
-    Bytes frame(4);  // no payload
+  static void write_frame(net::PeerStream& stream, const pipeline::Message& message,
+                          const Bytes& payload = {}) {
+    Bytes frame;
+    append_le(frame, static_cast<std::uint32_t>(payload.size()));
     const Bytes header = pipeline::encode_message(message);
     frame.insert(frame.end(), header.begin(), header.end());
     stream.write(std::move(frame), [](const auto&) {});
+    if (!payload.empty()) stream.write(payload, [](const auto&) {});
   }
   void beat() {
     say(pipeline::Alive{});

@@ -242,6 +242,24 @@ class TestPipelineTexts : public QObject {
     QCOMPARE(answers.size(), std::size_t{1});
   }
 
+  void a_head_whose_logits_are_no_numbers_is_named() {
+    Fixture all(*module_);
+    Node& head = all.lab.add_silent({3, 1, false, true});
+    all.first[2] = &head;
+    all.begin(4);
+    std::vector<Answer> answers;
+    const auto take = [&](Answer got) { answers.push_back(std::move(got)); };
+    QVERIFY(all.driver->extend(prompt_of(4), {}, take).ok());
+    QVERIFY(all.lab.run_until([&] { return head.silent->works() > 0; }, 5 * test::second));
+    head.silent->say(pipeline::Result{0, {4, 0, 0, 0, 0}}, Bytes(all.shape.vocab * sizeof(float), 0xFF));
+    QVERIFY(all.lab.run_until([&] { return !answers.empty(); }, 5 * test::second));
+    QVERIFY(!answers[0].ok());
+    QCOMPARE(answers[0].error().code, ErrorCode::Corrupt);
+    const QString message = QString::fromStdString(answers[0].error().message);
+    QVERIFY2(message.contains(QString::fromStdString(to_hex(head.id).substr(0, 12))), qPrintable(message));
+    QVERIFY2(message.contains("not a finite number"), qPrintable(message));
+  }
+
   void the_losses_of_one_process_data() {
     QTest::addColumn<QVector<int>>("victims");
     QTest::newRow("nobody dies") << QVector<int>();
