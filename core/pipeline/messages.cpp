@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "core/base/byte_reader.h"
 
@@ -13,9 +12,13 @@ void append_double(Bytes& bytes, double value) {
   append_le(bytes, std::bit_cast<std::uint64_t>(value));
 }
 
-double read_double(ByteReader& reader) {
+constexpr double most_other_sum = 1e9;  // of a token
+
+// A sum over so many tokens.
+double read_sum(ByteReader& reader, double most, std::uint64_t tokens) {
   const auto value = std::bit_cast<double>(reader.number<std::uint64_t>());
-  if (!std::isfinite(value)) reader.fail();
+  const bool fits = value >= 0 && value <= most * static_cast<double>(tokens);  // false for what is no number
+  if (!fits) reader.fail();
   return value;
 }
 
@@ -68,9 +71,9 @@ Result read_result(ByteReader& reader) {
   result.index = reader.number<std::uint64_t>();
   result.sums.tokens = reader.number<std::uint64_t>();
   result.sums.target_tokens = reader.number<std::uint64_t>();
-  result.sums.loss = read_double(reader);
-  result.sums.balance = read_double(reader);
-  result.sums.z = read_double(reader);
+  result.sums.loss = read_sum(reader, most_loss, result.sums.target_tokens);
+  result.sums.balance = read_sum(reader, most_other_sum, result.sums.tokens);
+  result.sums.z = read_sum(reader, most_other_sum, result.sums.tokens);
   if (result.sums.target_tokens > result.sums.tokens) reader.fail();
   const auto hops = reader.number<std::uint8_t>();
   if (hops > max_hops) reader.fail();
@@ -152,6 +155,13 @@ std::optional<std::size_t> payload_bytes(const Message& message, const Route& ro
     return later.range.embed ? 0 : encoded_bytes(route.wire, sums.tokens, shape.hidden);
   }
   return 0;
+}
+
+std::uint64_t count_targets(ByteSpan payload, std::size_t tokens) {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < tokens; ++i)
+    if (load_le<std::int32_t>(payload.data() + i * sizeof(std::int32_t)) >= 0) ++count;
+  return count;
 }
 
 }  // namespace neuroshard::pipeline

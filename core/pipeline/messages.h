@@ -101,14 +101,19 @@ struct Ready {
 using Message = std::variant<Alive, Follow, Work, Close, Result, Lost, Ready>;
 
 inline constexpr std::size_t max_lost_text = 300;
+inline constexpr double most_loss = 1e4;  // nats of a token
 
 Bytes encode_message(const Message& message);
-// InvalidArgument for anything else: bounds are those of the format, not of a session; sums are finite.
+// InvalidArgument for anything else: bounds are those of the format, not of a session. Sums are 0 or more and have bounds, so
+// that those of many micro-batches are finite.
 Expected<Message> decode_message(ByteSpan bytes);
 
 // The size of the payload that belongs to a message between two hops of this route: `later` is the one that is
 // further from the driver. Nothing: the message does not belong to this session's sizes.
 std::optional<std::size_t> payload_bytes(const Message& message, const Route& route, const RouteHop& later,
                                          const compute::ModelShape& shape);
+
+// The tokens that have a target. payload: of Work with targets, which are first.
+std::uint64_t count_targets(ByteSpan payload, std::size_t tokens);
 
 }  // namespace neuroshard::pipeline

@@ -59,7 +59,9 @@ void NextHop::opened(std::shared_ptr<net::PeerStream> stream) {
 
 void NextHop::send(const Work& work, SharedBytes payload) {
   if (work.index < finished_below_) return;
-  const auto [entry, is_new] = kept_.emplace(work.index, Sent{work, std::move(payload)});
+  const std::size_t tokens = std::size_t{work.sequences} * route_.length;
+  const std::uint64_t targets = route_.positions == 0 ? count_targets(*payload, tokens) : 0;
+  const auto [entry, is_new] = kept_.emplace(work.index, Sent{work, std::move(payload), targets});
   NS_CHECK(is_new);
   if (work.result_wanted()) unanswered_.insert(work.index);
   if (stream_ != nullptr) transmit(entry->second);
@@ -102,9 +104,9 @@ Expected<std::size_t> NextHop::admit(ByteSpan header) const {
     return make_error(ErrorCode::InvalidArgument,
                       "a later hop may send results of work that it got, losses, and that it is ready");
   const auto size = payload_bytes(*message, route_, hop(), around_.shape);
-  if (!size || (!forgotten &&
-                result->sums.tokens != std::uint64_t{kept_.at(result->index).work.sequences} * route_.length))
-    return make_error(ErrorCode::InvalidArgument, "a result is not of the size of its micro-batch");
+  if (!size || (!forgotten && !fits(*result)))
+    return make_error(ErrorCode::InvalidArgument,
+                      "a result has not the tokens or the targets of its micro-batch");
   const std::size_t hops = route_.kind == SessionKind::Training ? route_.hops.size() - position_ : 0;
   if (result->times.size() != hops)
     return make_error(
@@ -113,6 +115,13 @@ Expected<std::size_t> NextHop::admit(ByteSpan header) const {
                     "nodes run different versions?",
                     result->times.size(), hops));
   return *size;
+}
+
+// Means are over the targets that the head says it counted.
+bool NextHop::fits(const Result& result) const {
+  const Sent& sent = kept_.at(result.index);
+  return result.sums.tokens == std::uint64_t{sent.work.sequences} * route_.length &&
+         (route_.positions > 0 || result.sums.target_tokens == sent.targets);
 }
 
 void NextHop::received(ByteSpan header, Bytes payload) {

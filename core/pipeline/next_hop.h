@@ -76,12 +76,14 @@ class NextHop {
   struct Sent {
     Work work;
     SharedBytes payload;
+    std::uint64_t targets = 0;  // of whole sequences
   };
   const RouteHop& hop() const { return route_.hops[position_]; }
   void open();
   void opened(std::shared_ptr<net::PeerStream> stream);
   void transmit(const Sent& sent);
   Expected<std::size_t> admit(ByteSpan header) const;
+  bool fits(const Result& result) const;  // of work that has no result
   void received(ByteSpan header, Bytes payload);
   void received(const Lost& lost);
   void await_ready();

@@ -7,16 +7,6 @@
 #include "core/base/check.h"
 
 namespace neuroshard::pipeline {
-namespace {
-
-std::uint64_t count_targets(const std::uint8_t* bytes, std::size_t tokens) {
-  std::uint64_t count = 0;
-  for (std::size_t i = 0; i < tokens; ++i)
-    if (load_le<std::int32_t>(bytes + i * sizeof(std::int32_t)) >= 0) ++count;
-  return count;
-}
-
-}  // namespace
 
 StageSession::StageSession(const Surroundings& surroundings, SessionHost& host, const Route& route,
                            std::size_t position)
@@ -38,7 +28,7 @@ Expected<void> StageSession::work(const Work& work, Bytes payload) {
   // A hop that was away keeps what went on through another one.
   if (work.index < finished_below_) return {};
   const std::uint64_t tokens = std::uint64_t{work.sequences} * route().length;
-  const std::uint64_t targets = count_targets(payload.data(), tokens);
+  const std::uint64_t targets = count_targets(payload, tokens);
   if (targets == 0)
     return make_error(ErrorCode::InvalidArgument, "a micro-batch without a target teaches nothing");
   around().exchanges.note({route().session, work.index, Direction::Work, earlier_node(), around().own},

@@ -1,6 +1,7 @@
 #include "core/engine/detail/training_progress.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/engine/detail/session_host.h"
@@ -57,13 +58,16 @@ void TrainingProgress::record(const StepReport& report) {
   node::TrainingView& training = draft_.training;
   training.step = report.step;
   training.last_step = step_view(report);
-  training.smoothed_loss = training.smoothed_loss
-                               ? *training.smoothed_loss + smoothing * (report.loss - *training.smoothed_loss)
-                               : report.loss;
+  // A mean would never forget a loss that is no number.
+  if (std::isfinite(report.loss)) {
+    const double before = training.smoothed_loss.value_or(report.loss);
+    training.smoothed_loss = before + smoothing * (report.loss - before);
+  }
   if (report.validation) {
     training.last_evaluation = evaluation_view(report.step, *report.validation);
     const double loss = training.last_evaluation->loss;
-    training.best_evaluation_loss = std::min(training.best_evaluation_loss.value_or(loss), loss);
+    if (std::isfinite(loss))
+      training.best_evaluation_loss = std::min(training.best_evaluation_loss.value_or(loss), loss);
   }
   if (!report.checkpoint_saved.empty()) {
     draft_.checkpoint = {report.checkpoint_saved, context_.services.clock.wall_now()};

@@ -3,6 +3,7 @@
 
 #include <QThread>
 #include <atomic>
+#include <cmath>
 #include <memory>
 
 #include "core/engine/training_history.h"
@@ -14,7 +15,7 @@ struct Script {
   std::atomic<std::uint64_t> steps{0};  // done; survives sessions, as a checkpoint would
   std::atomic<std::uint32_t> threads{99};
   std::atomic<int> sessions{0}, saved{0}, finished{0};
-  std::atomic<std::uint64_t> fail_at{0};
+  std::atomic<std::uint64_t> fail_at{0}, infinite_at{0};
   std::atomic<bool> fail_prepare{false}, fail_finish{false};
   std::atomic<ErrorCode> prepare_error{ErrorCode::NotFound};
   std::atomic<int> prepare_away{0}, step_away{0};  // so many calls find the source of the text away
@@ -50,6 +51,7 @@ class CountingSession final : public engine::TrainingSession {
     engine::StepReport report;
     report.step = ++script_.steps;
     report.loss = 5.0 / static_cast<double>(report.step);
+    if (report.step == script_.infinite_at) report.loss = HUGE_VAL;
     report.total_tokens = 10 * report.step;
     return report;
   }

@@ -1,6 +1,7 @@
 // The engine behind the seam, over a session that only counts: commands, events, pause, stop and shutdown.
 #include <QtTest>
 
+#include <cmath>
 #include <future>
 
 #include "core/engine/engine.h"
@@ -22,6 +23,7 @@ class TestEngine : public QObject {
   void init();
   void cleanup();
   void trains_the_steps_asked_for_and_evaluates_the_last();
+  void a_loss_that_is_no_number_is_forgotten();
   void continues_to_a_step();
   void stop_is_obeyed_within_a_step_and_saves();
   void pause_saves_and_goes_on();
@@ -78,7 +80,7 @@ void TestEngine::init() {
   folder_ = std::make_unique<QTemporaryDir>();
   script_.steps = 0;
   script_.saved = script_.finished = script_.sessions = 0;
-  script_.fail_at = 0;
+  script_.fail_at = script_.infinite_at = 0;
   script_.fail_prepare = script_.fail_finish = script_.hold = false;
   script_.prepare_error = ErrorCode::NotFound;
   script_.prepare_away = script_.step_away = 0;
@@ -108,6 +110,17 @@ void TestEngine::trains_the_steps_asked_for_and_evaluates_the_last() {
   QCOMPARE(view->program.network, std::string("solo"));
   QCOMPARE(view->identity.node_id.size(), std::size_t{64});
   QVERIFY(node::encoded_bytes(*view) <= node::max_snapshot_bytes);
+}
+
+void TestEngine::a_loss_that_is_no_number_is_forgotten() {
+  script_.infinite_at = 2;
+  const auto engine = start();
+  EventRecorder events(*engine);
+  QVERIFY(engine->start_training({.text_path = "text", .steps = 3}).ok());
+  QVERIFY(events.wait<node::StepFinished>().has_value());
+  QVERIFY(events.state(node::RunState::Idle));
+  const auto loss = engine->snapshot()->training.smoothed_loss;
+  QVERIFY(loss && std::isfinite(*loss) && *loss < 5);
 }
 
 void TestEngine::continues_to_a_step() {

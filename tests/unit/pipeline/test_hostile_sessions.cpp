@@ -111,6 +111,23 @@ class TestHostileSessions : public QObject {
     QCOMPARE(driver.count<pipeline::Lost>(), std::size_t{2});
   }
 
+  // Its losses would be means over other numbers of tokens.
+  void a_result_with_other_targets_is_refused() {
+    Fixture all(*module_, 100'000);
+    Node& silent = all.lab.add_silent(all.first[0]->range);
+    LabDriver driver(all.lab, all.lab.add_node(),
+                     all.lab.route({&silent, all.first[1], all.first[2]}, sequences, 4), all.shape, 19, 4);
+    driver.start();
+    QVERIFY(all.lab.run_until([&] { return silent.silent->works() > 0; }, 5 * test::second));
+    const std::uint64_t tokens = std::uint64_t{sequences} * all.shape.sequence;
+    silent.silent->say(pipeline::Result{0, {tokens, tokens - 1, 5, 0, 0}, std::vector<pipeline::HopTime>(3)});
+    QVERIFY(all.lab.run_until([&] { return !driver.lost.empty(); }, 5 * test::second));
+    QVERIFY2(driver.lost[0].what.find("the targets of its micro-batch") != std::string::npos,
+             driver.lost[0].what.c_str());
+    QVERIFY(all.lab.run_until([&] { return driver.finished(); }, 10 * test::second));
+    for (const auto& [index, sums] : driver.done) QCOMPARE(sums.target_tokens, tokens);
+  }
+
   void a_first_hop_that_is_ready_again_and_again_is_replaced() {
     Fixture all(*module_, 4);
     Node& silent = all.lab.add_silent(all.first[0]->range);

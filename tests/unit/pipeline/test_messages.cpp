@@ -1,6 +1,8 @@
 // Routes and messages as bytes: canonical, bounded, signed; and what is committed to.
 #include <QtTest>
 
+#include <cmath>
+
 #include "core/pipeline/exchange_log.h"
 #include "core/pipeline/messages.h"
 #include "tests/support/keys.h"
@@ -206,7 +208,11 @@ class TestPipelineMessages : public QObject {
     QVERIFY(!decode_message(encode_message(Work{3, 5, 1})).ok());  // finished before it was sent
     QVERIFY(!decode_message(encode_message(Work{3, 3, 0})).ok());
     QVERIFY(!decode_message(encode_message(Result{1, {32, 33, 1, 0, 0}})).ok());
-    QVERIFY(!decode_message(encode_message(Result{1, {32, 3, HUGE_VAL, 0, 0}})).ok());
+    for (const double value : {HUGE_VAL, std::nan(""), -1.0, 1e300})
+      for (const Sums& wrong : {Sums{32, 3, value, 0, 0}, Sums{32, 3, 0, value, 0}, Sums{32, 3, 0, 0, value}})
+        QVERIFY(!decode_message(encode_message(Result{1, wrong})).ok());
+    QVERIFY(decode_message(encode_message(Result{1, {32, 3, 3 * most_loss, 0, 0}})).ok());
+    QVERIFY(!decode_message(encode_message(Result{1, {32, 3, 3.1 * most_loss, 0, 0}})).ok());
     // Times of more hops than a route may have, and of a last hop that has later ones.
     const Sums sums{32, 30, 1, 0, 0};
     QVERIFY(!decode_message(encode_message(Result{1, sums, std::vector<HopTime>(max_hops + 1)})).ok());
