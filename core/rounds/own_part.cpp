@@ -108,13 +108,18 @@ void OwnPart::load() {
 }
 
 void OwnPart::open(const Hash256& opening, std::uint64_t round, const Hash256& beacon) {
+  // The same round again, as after a succession that another block replaced. A member signs one contribution in it, so
+  // the one that is made stays, and one that is being made goes on.
+  const bool is_again = opening == opening_;
+  if (is_again && made_) kept_ = std::move(made_);
+  if (!is_again) making_ = false;
   opening_ = opening;
   beacon_ = beacon;
   round_ = round;
-  making_ = false;
   trouble_.clear();
   made_.reset();
-  for (const std::uint32_t row : rows()) rows_[row].gave = false;
+  if (!making_)
+    for (const std::uint32_t row : rows()) rows_[row].gave = false;
   if (kept_ && kept_->contribution.opening == opening) {
     made_ = std::move(kept_);
     for (const chain::RowWork& work : made_->contribution.rows) rows_[work.row].gave = true;

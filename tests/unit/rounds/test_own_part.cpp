@@ -152,6 +152,33 @@ class TestOwnPart : public QObject {
     QCOMPARE(b.learner.asked, 1);
   }
 
+  // A block that replaces a succession opens the round once more. A second contribution would be evidence.
+  void the_same_round_again_has_the_same_contribution() {
+    Bench b;
+    b.contribute();
+    const chain::Contribution first = b.contribution();
+    b.own.open(Hash256{3}, 12, Hash256{9});
+    QVERIFY(b.own.has_contributed() && b.own.gave(0));
+    b.contribute();
+    QCOMPARE(b.made, 1);
+    QVERIFY(b.contribution() == first);
+    b.own.open(Hash256{13}, 13, Hash256{9});
+    QVERIFY(!b.own.has_contributed() && !b.own.gave(0) && !b.own.is_making());
+  }
+
+  void one_that_is_being_made_goes_on_in_the_same_round() {
+    Bench b;
+    b.learner.batches = {1};
+    b.contribute();
+    b.own.open(Hash256{3}, 12, Hash256{9});
+    QVERIFY(b.own.is_making());
+    b.contribute();
+    QCOMPARE(b.learner.asked, 1);
+    b.keeper.answer(Hash256{8});
+    QCOMPARE(b.made, 1);
+    QVERIFY(b.own.has_contributed() && b.own.gave(0));
+  }
+
   void a_list_that_comes_after_the_round_makes_no_contribution() {
     Bench b;
     b.learner.batches = {1};
