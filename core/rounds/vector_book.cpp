@@ -98,14 +98,12 @@ bool VectorBook::can_close(const chain::Committee& committee, const Contribution
   if (!committee.is_quorum(units(committee))) return false;
   Count& counted = count(committee);
   if (counted.is_complete(book)) return true;
-  bool any = false;
-  for (const std::uint32_t member : counted.due) {
-    if (registry.find(member) == nullptr) continue;
-    if (book.find(member) == nullptr) return false;
-    any = true;
-  }
-  if (any) counted.complete_with = book.all().size();
-  return any;
+  const bool is_missing = std::any_of(counted.due.begin(), counted.due.end(), [&](std::uint32_t member) {
+    return registry.find(member) != nullptr && book.find(member) == nullptr;
+  });
+  if (is_missing) return false;
+  counted.complete_with = book.all().size();
+  return true;
 }
 
 std::optional<chain::CloseSection> VectorBook::close(const chain::Committee& committee,

@@ -45,7 +45,8 @@ class VectorBook {
   std::size_t most_members(const chain::Registry& registry) const {
     return std::max(most_members_, registry.members().size());
   }
-  // Vectors of more than two thirds of the units are here, and all contributions that are due by them.
+  // Vectors of more than two thirds of the units are here, and all contributions that are due by them. There may be
+  // none, as after a cut between all voters: none of them signs another vector, so the round closes without any.
   bool can_close(const chain::Committee& committee, const ContributionBook& book,
                  const chain::Registry& registry) const;
   // Nothing: it can't close.

@@ -45,6 +45,7 @@ class TestChainLost : public QObject {
  private Q_SLOTS:
   void a_third_of_all_messages_is_lost();
   void a_cut_heals();
+  void a_cut_between_all_heals();
   void halves_name_each_other_as_missing();
   void one_of_four_dies_in_mid_round_and_comes_back();
   void the_power_goes_for_all();
@@ -80,6 +81,22 @@ void TestChainLost::a_cut_heals() {
     for (std::size_t i = 0; i < lab.world.size(); ++i) lab.world.set_part(i, 0);
     CHECK_LAB(lab, settles(lab));
     CHECK_LAB(lab, is_safe(lab));
+    QCOMPARE(expelled(lab, 0), 0u);
+  }
+}
+
+// Each voter signs a vector that lists its own contribution only, so no contribution is due. The round closes without any.
+void TestChainLost::a_cut_between_all_heals() {
+  for (std::uint64_t seed = 1; seed <= seeds(3); ++seed) {
+    ChainLab lab(lab_options(seed, 3));
+    lab.run_for(lab_second);
+    for (int i = 0; i < 3; ++i) lab.world.set_part(static_cast<std::size_t>(i), i);
+    lab.run_for(6 * lab_round);  // the first deadline and the grace
+    for (std::size_t i = 0; i < 3; ++i) {
+      QCOMPARE(lab.world.training(i).view().vectors, std::size_t{1});
+      lab.world.set_part(i, 0);
+    }
+    CHECK_LAB(lab, settles(lab) && is_safe(lab));
     QCOMPARE(expelled(lab, 0), 0u);
   }
 }

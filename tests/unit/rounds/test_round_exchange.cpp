@@ -110,6 +110,13 @@ struct CandidatesBench {
     const auto held = std::make_shared<const HeldContribution>(chain.contribution(node, 500));
     need(book.take(held, tip()).verdict == chain::Verdict::Taken);
   }
+  // The vector of this voter, with the contribution of one node.
+  void list(std::size_t voter, std::size_t node) {
+    const chain::Contribution made = chain.contribution(node, 500);
+    const std::vector<chain::ContributionEntry> entries{chain::entry_of(made, chain.number(node))};
+    const auto held = std::make_shared<const HeldVector>(chain.vector(voter, entries));
+    need(vectors.take(held, tip()).verdict == chain::Verdict::Taken);
+  }
   net::NodeId id(std::size_t node) const { return crypto::node_id(chain.key(node).public_key()); }
   chain::ChainTip tip() const {
     return {chain.blocks().back(),
@@ -211,6 +218,33 @@ class TestRoundExchange : public QObject {
                          bench.tip())
                    .verdict,
                chain::Verdict::Taken);
+  }
+
+  // After a cut between all voters each lists its own contribution only, and signs no other vector in the round.
+  void a_round_closes_where_no_contribution_is_due() {
+    CandidatesBench bench;
+    for (const std::size_t node : bench.voters) bench.list(node, node);
+    const chain::ChainTip tip = bench.tip();
+    QVERIFY(bench.vectors.can_close(*tip.committee, bench.book, *tip.registry));
+    chain::BlockBody body;
+    body.close = bench.vectors.close(*tip.committee, bench.book, *tip.registry);
+    QVERIFY(body.close.has_value() && body.close->contributions.empty());
+    QCOMPARE(body.close->vectors.size(), bench.voters.size());
+    QVERIFY(bench.chain.append(body).ok());
+  }
+
+  void a_round_closes_when_the_only_due_member_left() {
+    CandidatesBench bench;
+    const std::size_t due = bench.chain.add_node();
+    CandidatesBench::need(bench.chain.join(due));
+    bench.vectors.open(bench.tip());
+    for (const std::size_t node : bench.voters) bench.list(node, due);
+    const chain::ChainTip before = bench.tip();
+    QVERIFY(!bench.vectors.can_close(*before.committee, bench.book, *before.registry));  // it is not here
+    CandidatesBench::need(bench.chain.say(due, chain::Leave{}));
+    const chain::ChainTip after = bench.tip();
+    bench.vectors.on_committee();
+    QVERIFY(bench.vectors.can_close(*after.committee, bench.book, *after.registry));
   }
 
   // They cost a hash of the whole payload.
