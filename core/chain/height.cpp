@@ -123,7 +123,7 @@ void Height::remember(const AgreementMemory& memory, std::function<void()> then)
 // Checks what the block itself shows before anything is computed: its time, and the voters that it marks.
 bool Height::is_plausible(const Block& block, Demand demand) const {
   const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
-  if (is_too_far_ahead(block.header.time_ms, wall)) return false;
+  if (!is_plausible_time(block.header.time_ms, tip_.block->header.time_ms, wall)) return false;
   return demand == Demand::Nothing ||
          services_.presence.agrees_with(block.body.silent, services_.clock.monotonic_now());
 }

@@ -28,6 +28,13 @@ bool may_enter(NodeState from, NodeState to) {
   return false;
 }
 
+std::string text_of_lead(std::uint64_t lead_ms) {
+  return fmt::format(
+      "the newest block's time is {} minutes ahead of this computer's clock. Check the clock; if it is "
+      "right, a voter's clock was wrong, and the network goes on all the same",
+      lead_ms / 60'000);
+}
+
 }  // namespace
 
 std::string_view to_string(NodeState state) {
@@ -188,6 +195,10 @@ void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
   services_.content.on_block(tip, block, live);
   open_height();
   const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
+  const bool is_behind = is_too_far_ahead(block.block->header.time_ms, wall);
+  if (is_behind && !is_behind_blocks_)
+    services_.logger.warning("chain", text_of_lead(block.block->header.time_ms - wall));
+  is_behind_blocks_ = is_behind;
   // Members below this node in the tree wait for a new block that it fetched.
   const bool is_news = tip.committee->is_collected() && block.block->header.time_ms + news_life_ms > wall;
   if (live || is_news) announce(block);

@@ -189,6 +189,7 @@ class ChainNode final : public ChainPort {
   std::uint32_t led_by_ = 0;               // the member that led the newest block's view
   std::vector<Evidence> own_evidence_;     // that no block has yet
   std::uint64_t relayed_ = 0;
+  bool is_behind_blocks_ = false;  // this node's wall clock
   MonotonicTime next_heartbeat_{};
   Statement said_;  // the last own statement
   std::uint64_t evidence_ = 0, bytes_received_ = 0;

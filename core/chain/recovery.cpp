@@ -161,7 +161,8 @@ Verdict Recovery::judge(const Block& block, const Situation& situation) const {
   const MemberRecord* self = tip.registry->find(self_);
   if (!self || !is_named(block, self->number)) return Verdict::NotMember;
   if (tip.committee->is_stall_quorum(active_units(*tip.committee, numbers))) return Verdict::Inadmissible;
-  if (is_too_far_ahead(block.header.time_ms, static_cast<std::uint64_t>(to_unix_ms(situation.wall))))
+  if (!is_plausible_time(block.header.time_ms, tip.block->header.time_ms,
+                         static_cast<std::uint64_t>(to_unix_ms(situation.wall))))
     return Verdict::Busy;
   for (const CommitteeMember& member : tip.committee->members())
     if (!is_named(block, member.number) && situation.heard.count(member.number) > 0) return Verdict::Busy;

@@ -39,6 +39,11 @@ inline constexpr std::uint64_t max_clock_lead_ms = 60'000;
 constexpr bool is_too_far_ahead(std::uint64_t time_ms, std::uint64_t wall_ms) {
   return time_ms > wall_ms && time_ms - wall_ms > max_clock_lead_ms;
 }
+// Whether a voter believes the time of the block after one of time before_ms. It takes the least possible time in any
+// case: else a wrong clock that led one block would stop the chain until all clocks are there.
+constexpr bool is_plausible_time(std::uint64_t time_ms, std::uint64_t before_ms, std::uint64_t wall_ms) {
+  return time_ms <= before_ms + 1 || !is_too_far_ahead(time_ms, wall_ms);
+}
 inline constexpr std::size_t max_members = 65'536;           // of one registry
 inline constexpr std::size_t max_wallets = 2 * max_members;  // with those that were expelled
 inline constexpr std::size_t max_revocations = 65'536;       // of one registry

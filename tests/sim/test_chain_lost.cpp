@@ -46,6 +46,7 @@ class TestChainLost : public QObject {
   void a_third_of_all_messages_is_lost();
   void a_cut_heals();
   void a_cut_between_all_heals();
+  void clocks_that_were_ahead_once_stop_nothing();
   void halves_name_each_other_as_missing();
   void one_of_four_dies_in_mid_round_and_comes_back();
   void the_power_goes_for_all();
@@ -99,6 +100,20 @@ void TestChainLost::a_cut_between_all_heals() {
     CHECK_LAB(lab, settles(lab) && is_safe(lab));
     QCOMPARE(expelled(lab, 0), 0u);
   }
+}
+
+// The times of blocks never go back, so the clocks would have to come to where they were.
+void TestChainLost::clocks_that_were_ahead_once_stop_nothing() {
+  ChainLab lab(lab_options(4, 4));
+  CHECK_LAB(lab, lab.world.run_to_round(2, 20 * lab_round));
+  const auto tip_ms = [&] { return lab.world.chain(0).history()->tip().block->header.time_ms; };
+  const std::uint64_t right_ms = tip_ms();
+  lab.world.world().jump_wall(std::chrono::hours(2));
+  CHECK_LAB(lab, lab.world.run_until([&] { return tip_ms() > right_ms + 3'600'000; }, 10 * lab_round));
+  lab.world.world().jump_wall(-std::chrono::hours(2));
+  const std::uint64_t ahead_ms = tip_ms();
+  CHECK_LAB(lab, settles(lab) && is_safe(lab));
+  QVERIFY(tip_ms() > ahead_ms && tip_ms() < ahead_ms + 1000);
 }
 
 // Neither half can certify a block, so nobody votes. The status names the other half as missing, and not the own one.
