@@ -129,6 +129,14 @@ bool OwnMembership::applies(const ChainTip& tip, const Statement& statement) con
   return admissible(rules_, *tip.registry, tip.block->hash, statement).ok();
 }
 
+bool OwnMembership::can_use(const ChainTip& tip, const Voucher& voucher) const {
+  return applies(tip, unsigned_at(reference_to(tip), Vouch{voucher, {}, delegation_.wallet_key}));
+}
+
+void OwnMembership::take_voucher(const HeldVoucher& voucher, const ChainTip& tip) {
+  if (!voucher_ || (!can_use(tip, voucher_->voucher) && can_use(tip, voucher.voucher))) voucher_ = voucher;
+}
+
 crypto::Signature OwnMembership::voucher_use() const {
   return use_voucher(crypto::KeyPair::from_seed(voucher_->secret), key_.public_key(), delegation_.wallet_key,
                      rules_.network);
@@ -171,11 +179,8 @@ std::optional<OwnMembership::What> OwnMembership::change(const ChainTip& tip, co
   if (member.presence == Presence::Dormant && active_ && ready_ && holds) return Back{};
   if (!active_) return std::nullopt;
   if (voucher_ && !wallet.is_trusted()) {
-    Vouch vouch{voucher_->voucher, {}, delegation_.wallet_key};
-    if (applies(tip, unsigned_at(reference_to(tip), vouch))) {
-      vouch.voucher_signature = voucher_use();
-      return vouch;
-    }
+    if (can_use(tip, voucher_->voucher))
+      return Vouch{voucher_->voucher, voucher_use(), delegation_.wallet_key};
   }
   if (needs_commitment(member, round))
     return Commit{chain_from(round + 1 + rounds_until_commitment_holds).commitment()};

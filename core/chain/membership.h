@@ -43,10 +43,8 @@ class OwnMembership {
 
   // Wants to be a member and to vote; false: away.
   void want_active(bool active) { active_ = active; }
-  // A voucher that came later; ignored when there is one already.
-  void take_voucher(const HeldVoucher& voucher) {
-    if (!voucher_) voucher_ = voucher;
-  }
+  // A voucher that came later. It takes the place of one that this member can't use at this tip, if it can use this one.
+  void take_voucher(const HeldVoucher& voucher, const ChainTip& tip);
   void want(MemberWishes wishes) { wishes_ = std::move(wishes); }
   // A node that does not hold the state yet does not register and does not come back.
   void ready(bool holds_state) { ready_ = holds_state; }
@@ -64,6 +62,7 @@ class OwnMembership {
   Statement unsigned_at(const BlockReference& reference, What what) const;
   Statement sign(const BlockReference& reference, What what) const;
   bool applies(const ChainTip& tip, const Statement& statement) const;
+  bool can_use(const ChainTip& tip, const Voucher& voucher) const;  // as a member
   crypto::Signature voucher_use() const;
   Register registration(std::uint64_t first_round) const;
   // The statement that is missing while this node is no member, and that of a member.

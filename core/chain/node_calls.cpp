@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/chain/node.h"
+#include "core/crypto/keys.h"
 
 namespace neuroshard::chain {
 namespace {
@@ -58,6 +59,19 @@ std::optional<Verdict> verdict_unread(const History* history, const net::NodeId&
     case StrangerItem::Refuse: return Verdict::NotMember;
   }
   return std::nullopt;
+}
+
+// A candidate keeps one voucher, and anybody can be a member. So only a voter's own voucher counts.
+Verdict verdict_of_offer(const HeldVoucher& held, const net::NodeId& from, const ChainTip& tip,
+                         const Hash256& network) {
+  const MemberRecord* issuer = tip.registry->find(from);
+  if (issuer == nullptr) return Verdict::NotMember;
+  const WalletRecord* wallet = tip.registry->wallet(issuer->wallet);
+  const bool may_vouch = wallet != nullptr && wallet->voter && wallet->is_trusted();
+  if (!may_vouch || issuer->key != held.voucher.issuer ||
+      crypto::KeyPair::from_seed(held.secret).public_key() != held.voucher.key)
+    return Verdict::Inadmissible;
+  return voucher_holds(held.voucher, network) ? Verdict::Taken : Verdict::BadSignature;
 }
 
 }  // namespace
@@ -151,9 +165,12 @@ Verdict ChainNode::on_item(const net::Caller& caller, ChainItem& item) {
       return verdict;
     }
     Verdict operator()(const VoucherOffer& item) {
-      if (!node.membership_) return Verdict::Busy;
-      node.membership_->take_voucher(item.held);
-      if (node.history_) node.say_missing_statement();
+      if (!node.membership_ || !node.history_) return Verdict::Busy;
+      const ChainTip& tip = node.history_->tip();
+      const Verdict verdict = verdict_of_offer(item.held, from, tip, node.options_.rules.network);
+      if (verdict != Verdict::Taken) return verdict;
+      node.membership_->take_voucher(item.held, tip);
+      node.say_missing_statement();
       return Verdict::Taken;
     }
     Verdict operator()(const SuccessionProposal& item) { return node.continuation_.take(item); }

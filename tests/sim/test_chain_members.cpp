@@ -62,7 +62,47 @@ class TestChainMembers : public QObject {
   void a_candidate_with_large_payloads_gets_its_vote_data();
   void a_candidate_with_large_payloads_gets_its_vote();
   void a_candidate_that_is_not_drawn_is_told();
+  void a_candidate_takes_a_voters_own_voucher_only();
 };
+
+// A free key is a member, too.
+void TestChainMembers::a_candidate_takes_a_voters_own_voucher_only() {
+  constexpr std::size_t other = 3, candidate = 4;
+  auto options = lab_options(1, 5);
+  options.founders = 3;
+  ChainLab lab(options);
+  const auto knows = [&](std::size_t node, std::size_t member) {
+    return lab.world.chain(node).history()->tip().registry->find(lab.world.id(member)) != nullptr;
+  };
+  QVERIFY(lab.world.run_until([&] { return knows(candidate, candidate) && knows(candidate, other); },
+                              40 * lab_round));
+  const auto voucher_of = [&](std::size_t issuer) {
+    chain::HeldVoucher held;
+    held.secret = Hash256{5};
+    held.voucher.key = crypto::KeyPair::from_seed(held.secret).public_key();
+    held.voucher.serial = 1;
+    held.voucher.expires_ms = ~std::uint64_t{0} >> 2;
+    chain::sign_voucher(held.voucher, lab.world.key(issuer), lab.world.network_id());
+    return held;
+  };
+  const auto offer = [&](std::size_t from, const chain::HeldVoucher& held) {
+    return test::answer_to(lab, candidate, from, chain::encode_item(chain::VoucherOffer{held}));
+  };
+  QCOMPARE(offer(other, voucher_of(other)), chain::Verdict::Inadmissible);
+  QCOMPARE(offer(other, voucher_of(0)), chain::Verdict::Inadmissible);
+  chain::HeldVoucher useless = voucher_of(0);
+  useless.secret = Hash256{6};
+  QCOMPARE(offer(0, useless), chain::Verdict::Inadmissible);
+  chain::HeldVoucher changed = voucher_of(0);
+  changed.voucher.serial = 2;
+  QCOMPARE(offer(0, changed), chain::Verdict::BadSignature);
+  QCOMPARE(offer(0, voucher_of(0)), chain::Verdict::Taken);
+  const auto is_vouched = [&] {
+    const chain::Registry& registry = *lab.world.chain(0).history()->tip().registry;
+    return registry.wallet(registry.find(lab.world.id(candidate))->wallet)->vouched;
+  };
+  QVERIFY2(lab.world.run_until(is_vouched, 20 * lab_round), lab.text("vouched").c_str());
+}
 
 void TestChainMembers::silent_joiners_cost_nothing_data() {
   QTest::addColumn<int>("honest");

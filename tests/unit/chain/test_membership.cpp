@@ -44,6 +44,16 @@ struct Joining {
   }
 };
 
+HeldVoucher held_from(const Joining& j, std::size_t issuer) {
+  HeldVoucher held;
+  held.secret = Hash256{static_cast<std::uint8_t>(issuer + 1), 7};
+  held.voucher.key = crypto::KeyPair::from_seed(held.secret).public_key();
+  held.voucher.serial = 1;
+  held.voucher.expires_ms = 2 * FixtureNodes::begin_ms;
+  sign_voucher(held.voucher, j.chain.key(issuer), j.chain.rules().network);
+  return held;
+}
+
 template <class What>
 const What* said(const std::optional<Statement>& statement) {
   return statement ? std::get_if<What>(&statement->what) : nullptr;
@@ -175,6 +185,21 @@ class TestMembership : public QObject {
     member.want({{}, 12, 1251});
     const auto faster = member.missing(j.tip());
     QVERIFY(said<Offer>(faster) != nullptr && *said<Offer>(faster) == (Offer{12, 1251}));
+  }
+
+  void a_voucher_that_can_not_be_used_gives_way_to_one_that_can() {
+    Joining j;
+    const std::size_t nobody = j.chain.add_node();
+    OwnMembership candidate = j.of(j.other, 0, false);
+    QVERIFY(j.take(candidate.missing(j.tip())));
+    candidate.take_voucher(held_from(j, nobody), j.tip());
+    QVERIFY(!candidate.missing(j.tip()));
+    const HeldVoucher first = held_from(j, j.founders[0]);
+    candidate.take_voucher(first, j.tip());
+    candidate.take_voucher(held_from(j, j.founders[1]), j.tip());
+    const auto statement = candidate.missing(j.tip());
+    QVERIFY(said<Vouch>(statement) != nullptr && said<Vouch>(statement)->voucher == first.voucher);
+    QVERIFY(j.take(statement) && j.chain.wallet(j.other)->vouched);
   }
 
   // Others may count on it as a holder, or take it for a member that is slow.
