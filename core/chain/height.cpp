@@ -67,14 +67,14 @@ void Height::advance() {
   }
 }
 
-// A round's section, or a change of presence, at once. Everything else after `block_time`.
+// A round's section, or a change of a voter's presence, at once. Everything else after `block_time`.
 bool Height::block_is_due() const {
   return services_.content.is_due(tip_) || is_due_without_content();
 }
 
 bool Height::is_due_without_content() const {
   const MonotonicTime now = services_.clock.monotonic_now();
-  if (services_.mempool.changes_presence() || !services_.presence.silent(now).empty()) return true;
+  if (services_.mempool.changes_voters(tip_) || !services_.presence.silent(now).empty()) return true;
   return !services_.mempool.empty() && now - opened_ >= services_.rules.block_time;
 }
 

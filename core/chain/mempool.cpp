@@ -123,9 +123,13 @@ std::vector<Evidence> Mempool::evidence(const ChainTip& tip) const {
   return chosen;
 }
 
-bool Mempool::changes_presence() const {
-  return std::any_of(statements_.begin(), statements_.end(),
-                     [](const auto& each) { return rank_of(each.second) < last_rank; });
+bool Mempool::changes_voters(const ChainTip& tip) const {
+  return std::any_of(statements_.begin(), statements_.end(), [&tip](const auto& each) {
+    const Statement& statement = each.second;
+    if (rank_of(statement) == last_rank) return false;
+    const MemberRecord* member = tip.registry->find(crypto::node_id(statement.node));
+    return member != nullptr && tip.registry->is_voter(*member);
+  });
 }
 
 }  // namespace neuroshard::chain

@@ -34,8 +34,9 @@ class Mempool {
   std::vector<Statement> presence_changes(const ChainTip& tip) const;
   // By node key, one per wallet; at most `max_block_evidence`.
   std::vector<Evidence> evidence(const ChainTip& tip) const;
-  // By a revocation, too.
-  bool changes_presence() const;
+  // Of a node whose wallet votes; by a revocation, too. Other keys are free: theirs wait for `block_time`, else one that
+  // comes and goes would make blocks without end.
+  bool changes_voters(const ChainTip& tip) const;
   bool has_evidence(const crypto::PublicKey& node) const { return evidence_.count(node) != 0; }
   bool empty() const { return statements_.empty() && evidence_.empty(); }
 

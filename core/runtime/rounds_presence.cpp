@@ -29,14 +29,15 @@ void RoundsPresence::announce_back() {
   });
 }
 
-// The others go on without this node, or nobody is there who could.
+// The others go on without this node, or nobody is there who could. Nobody waits for a node without a vote, whose
+// statement may be in a block a block time later: the voters get some time to take it.
 bool RoundsPresence::may_go() const {
   const chain::ChainNode* const node = find_node_();
   if (node == nullptr || node->is_away()) return true;
   const chain::ChainView now = node->view();
   if (now.committee <= 1) return true;
   const bool silence = now.committee - now.missing.size() <= 1;
-  return silence && host_.clock().monotonic_now() - leaving_->begun >= voters_answer_limit;
+  return (silence || !now.voter) && host_.clock().monotonic_now() - leaving_->begun >= voters_answer_limit;
 }
 
 void RoundsPresence::check() {

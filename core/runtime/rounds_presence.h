@@ -20,7 +20,8 @@ class RoundsPresence final : public Presence {
   RoundsPresence(PeerHost& host, FindNode node);
 
   // ---- The owner's thread. Nothing after close().
-  // By a statement in the next block. The node waits at most two seconds for voters that do not answer.
+  // By a statement in the next block. The node waits at most two seconds for voters that do not answer, and where it
+  // has no vote.
   void announce_away(MonotonicTime deadline, std::function<void()> done) override;
   void announce_back() override;
 

@@ -81,6 +81,7 @@ class TestChainStrangers : public QObject {
   void signatures_of_a_stranger_are_not_checked_data();
   void signatures_of_a_stranger_are_not_checked();
   void a_strangers_word_fetches_little();
+  void a_candidate_that_comes_and_goes_makes_few_blocks();
 };
 
 void TestChainStrangers::signatures_of_a_stranger_are_not_checked_data() {
@@ -161,6 +162,25 @@ void TestChainStrangers::a_strangers_word_fetches_little() {
       chain::fetches_of_stranger.bytes_burst + seconds * chain::fetches_of_stranger.bytes_per_second;
   QVERIFY(asked >= 1);
   QVERIFY2(static_cast<double>(answered) <= most + (3u << 20), qPrintable(QString::number(answered)));
+  QVERIFY2(lab.world.run_to_round(lab.world.round(0) + 2, 60 * lab_round), lab.text("rounds go on").c_str());
+}
+
+// Its key costs nothing, and each block costs all voters two writes.
+void TestChainStrangers::a_candidate_that_comes_and_goes_makes_few_blocks() {
+  constexpr std::size_t candidate = 3;
+  auto options = lab_options(5, 4);
+  options.founders = 3;
+  ChainLab lab(options);
+  QVERIFY(lab.world.run_until([&] { return !lab.world.chain(candidate).is_away(); }, 60 * lab_round));
+  const std::uint64_t blocks = lab.world.seen().blocks, rounds = lab.world.seen().rounds;
+  constexpr int seconds = 60;
+  for (int i = 0; i < 10 * seconds; ++i) {
+    lab.world.chain(candidate).set_away(!lab.world.chain(candidate).is_away());
+    lab.run_for(lab_second / 10);
+  }
+  const std::uint64_t of_rounds = 2 * (lab.world.seen().rounds + 1 - rounds);
+  const std::uint64_t others = seconds / 5 + 1;  // block_time
+  QVERIFY2(lab.world.seen().blocks - blocks <= of_rounds + others, lab.text("few blocks").c_str());
   QVERIFY2(lab.world.run_to_round(lab.world.round(0) + 2, 60 * lab_round), lab.text("rounds go on").c_str());
 }
 

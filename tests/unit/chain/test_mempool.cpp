@@ -75,6 +75,7 @@ class TestMempool : public QObject {
   void presence_comes_first();
   void one_active_voter_always_stays();
   void presence_changes_are_a_part();
+  void presence_of_a_candidate_can_wait();
   void registrations_are_bounded();
   void evidence_is_kept_until_it_is_contained();
   void what_is_over_by_now_is_dropped();
@@ -178,9 +179,9 @@ void TestMempool::presence_comes_first() {
   Fixture f;
   for (const std::uint32_t number : {0u, 1u, 3u})
     QCOMPARE(f.take(f.from(number, f.commit(1))), Verdict::Taken);
-  QVERIFY(!f.pool.changes_presence());
+  QVERIFY(!f.pool.changes_voters(f.tip()));
   QCOMPARE(f.take(f.from(2, Away{})), Verdict::Taken);
-  QVERIFY(f.pool.changes_presence());
+  QVERIFY(f.pool.changes_voters(f.tip()));
   const std::vector<Statement> statements = f.pool.statements(f.tip());
   QCOMPARE(statements.size(), std::size_t{4});
   QVERIFY(std::holds_alternative<Away>(statements[0].what));
@@ -228,6 +229,24 @@ void TestMempool::registrations_are_bounded() {
   QVERIFY(std::holds_alternative<Away>(statements[0].what));
 }
 
+// Keys of candidates are free.
+void TestMempool::presence_of_a_candidate_can_wait() {
+  Fixture f;
+  const small::Party candidate = party_of(100);
+  BlockBody body;
+  body.statements = {f.registration(100)};
+  f.grow(f.chain.certified(f.tip(), body));
+  QCOMPARE(f.take(statement_of(candidate, Away{}, reference_to(f.tip()))), Verdict::Taken);
+  Statement revocation;
+  revocation.node = candidate.node.public_key();
+  revocation.reference = reference_to(f.tip());
+  sign_revocation(revocation, candidate.wallet, small::network);
+  QCOMPARE(f.take(revocation), Verdict::Taken);
+  QVERIFY(!f.pool.changes_voters(f.tip()) && !f.pool.empty());
+  QCOMPARE(f.take(f.from(1, Away{})), Verdict::Taken);
+  QVERIFY(f.pool.changes_voters(f.tip()));
+}
+
 void TestMempool::evidence_is_kept_until_it_is_contained() {
   Fixture f;
   const Evidence evidence = f.evidence(1);
@@ -237,7 +256,7 @@ void TestMempool::evidence_is_kept_until_it_is_contained() {
   QCOMPARE(f.pool.take(evidence, f.tip()), Verdict::Taken);
   QCOMPARE(f.pool.take(evidence, f.tip()), Verdict::Known);
   QVERIFY(f.pool.has_evidence(f.chain.parties[1].node.public_key()));
-  QVERIFY(!f.pool.changes_presence());
+  QVERIFY(!f.pool.changes_voters(f.tip()));
   f.grow();
   QCOMPARE(f.pool.evidence(f.tip()), std::vector<Evidence>{evidence});
   BlockBody body;
@@ -294,7 +313,7 @@ void TestMempool::a_revocation_comes_before_what_a_thief_says() {
   QCOMPARE(f.take(f.revocation(2)), Verdict::Inadmissible);
   // Alone it is reason enough for a block.
   QCOMPARE(f.take(f.revocation(3)), Verdict::Taken);
-  QVERIFY(f.pool.changes_presence());
+  QVERIFY(f.pool.changes_voters(f.tip()));
 }
 
 void TestMempool::a_flood_of_revocations_costs_no_signature_check() {
