@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/byte_reader.h"
@@ -68,7 +69,7 @@ KeptVotes DurableState::votes() const {
   if (memory.ok()) return KeptVotes(std::move(*memory));
   logger_.error("chain",
                 fmt::format("{}. So that it contradicts none of them, this node leaves the next block "
-                            "to the other voters",
+                            "to the other voters, or waits until all of them have told what they hold of it",
                             memory.error().message));
   return KeptVotes(std::nullopt);
 }
@@ -77,6 +78,23 @@ bool KeptVotes::may_vote(std::uint64_t height, std::size_t voters) {
   if (votes_) return true;
   if (!abstains_at_) abstains_at_ = height;
   return height != *abstains_at_ || voters == 1;
+}
+
+bool KeptVotes::on_answer(const net::NodeId& from, std::uint64_t height, const Hash256& previous,
+                          const std::optional<Vote>& held, const std::vector<net::NodeId>& others) {
+  if (!abstains_at(height)) return false;
+  if (previous_ != previous) answers_.clear();
+  previous_ = previous;
+  // A vote of a later view may hide a commit of an earlier one.
+  answers_[from] = !held || (held->step == VoteStep::Prepare && held->view == 0);
+  const auto allows = [this](const net::NodeId& id) {
+    const auto answer = answers_.find(id);
+    return answer != answers_.end() && answer->second;
+  };
+  if (!std::all_of(others.begin(), others.end(), allows)) return false;
+  votes_.emplace();
+  begin_after(height, previous, 0);
+  return true;
 }
 
 void KeptVotes::begin_after(std::uint64_t height, const Hash256& previous, std::uint32_t view) {

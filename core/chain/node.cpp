@@ -84,7 +84,11 @@ ChainNode::ChainNode(ChainServices services, ChainOptions options, const Hash256
              [this](const CertifiedBlock& block) { return take_block(block, false); },
              [this](History history) { begin_history(std::move(history), true); },
              [this](const net::Contact& from, const ChainStatus& status) { on_status(from, status); },
-             [this] { return history_ ? restart_.request(history_->tip()) : StatusRequest{}; }}),
+             [this] {
+               if (!history_) return StatusRequest{};
+               const ChainTip& tip = history_->tip();
+               return restart_.request(tip, kept_votes_.abstains_at(tip.height() + 1));
+             }}),
       continuation_({options_.rules, services_.key, services_.checks, outbox_, services_.clock,
                      [this] { return history_ ? &history_->tip() : nullptr; },
                      [this](const CertifiedBlock& block) { (void)take_block(block, true); }},
@@ -122,7 +126,10 @@ void ChainNode::start() {
 void ChainNode::tick() {
   timer_ = services_.executor.post_after(options_.tick, [this] { tick(); });
   sync_.tick();
-  if (history_ && restart_.tick(history_->tip())) open_height();
+  if (history_) {
+    const ChainTip& tip = history_->tip();
+    if (restart_.tick(tip, kept_votes_.abstains_at(tip.height() + 1))) open_height();
+  }
   if (!durable_.is_writable()) durable_.save(local_);  // perhaps there is room again
   advance();
   outbox_.pump();

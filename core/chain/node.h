@@ -80,8 +80,9 @@ struct ChainView {
   std::uint64_t active_units = 0, heard_units = 0;
   std::vector<net::NodeId> missing;  // of the committee: not heard lately
   bool block_due = false, stalled = false;
-  bool runs_twice = false;  // another process has this node's key (restart_guard.h)
-  bool revoked = false;     // this node's wallet has revoked its key
+  bool runs_twice = false;   // another process has this node's key (restart_guard.h)
+  bool lacks_votes = false;  // its record of them can't be read, so it does not vote on the next block
+  bool revoked = false;      // this node's wallet has revoked its key
   Outlook outlook = Outlook::Certifies;
   std::optional<Hash256> asks_succession;  // a proposal that waits for this node's person
   bool refused_anchors = false;            // no history yet, and a peer begins with other weights

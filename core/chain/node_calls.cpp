@@ -279,8 +279,11 @@ void ChainNode::on_status(const net::Contact& from, const ChainStatus& status) {
   const ChainTip& tip = history_->tip();
   const AgreementMemory& votes = height_ ? height_->memory() : kept_votes_.memory();
   const auto told = restart_.on_status(from.id, status, tip, {votes, services_.content.signed_by(self_)});
-  if (told.voted_in) kept_votes_.begin_after(tip.height() + 1, tip.block->hash, *told.voted_in);
-  if (told.changed) open_height();
+  if (told.forgotten) kept_votes_.begin_after(tip.height() + 1, tip.block->hash, told.forgotten->view);
+  const bool all_told = told.counts && kept_votes_.on_answer(from.id, tip.height() + 1, tip.block->hash,
+                                                             told.forgotten, tip.committee->others(self_));
+  if (all_told) services_.logger.info("chain", "all voters told what they hold, so this node votes again");
+  if (told.changed || all_told) open_height();
   const auto position = tip.committee->position(from.id);
   if (position && height_ && status.height == tip.height()) height_->on_view(*position, status.view);
 }
@@ -355,6 +358,8 @@ ChainView ChainNode::view() const {
     view.stalled = height_->is_stalled();
   }
   view.runs_twice = restart_.runs_twice();
+  view.lacks_votes = tip.committee->position(self_) && tip.committee->size() > 1 &&
+                     kept_votes_.abstains_at(tip.height() + 1);
   return view;
 }
 

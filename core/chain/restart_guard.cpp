@@ -33,9 +33,10 @@ void RestartGuard::on_block(const ChainTip& tip) {
   told_.clear();  // they were asked about another height
 }
 
-bool RestartGuard::tick(const ChainTip& tip) {
+bool RestartGuard::tick(const ChainTip& tip, bool lacks_votes) {
   const bool changed = watch_.tick(tip.height(), tip.registry->round(), services_.clock.monotonic_now());
-  if (!watch_.may_vote() && !is_first_start(tip) && services_.clock.monotonic_now() >= answers_from_)
+  const bool asks = lacks_votes || (!watch_.may_vote() && !is_first_start(tip));
+  if (asks && services_.clock.monotonic_now() >= answers_from_)
     for (const net::NodeId& id : tip.committee->neighbours(self_, most_asked))
       if (told_.count(id) == 0) services_.ask(id);
   return changed;
@@ -69,10 +70,10 @@ Heartbeat RestartGuard::heartbeat(const ChainTip& tip) {
   return heartbeat;
 }
 
-StatusRequest RestartGuard::request(const ChainTip& tip) {
+StatusRequest RestartGuard::request(const ChainTip& tip, bool lacks_votes) {
   if (runs_twice_) return {};
   if (!own_ || own_->boot != boot_) heartbeat(tip);
-  return {!watch_.may_vote(), own_};
+  return {lacks_votes || !watch_.may_vote(), own_};
 }
 
 bool RestartGuard::note(const net::NodeId& member, const Heartbeat& heartbeat, const Registry& registry) {
@@ -101,15 +102,16 @@ RestartGuard::Told RestartGuard::on_status(const net::NodeId& from, const ChainS
   if (status.asker) hear_of_self(*status.asker, tip);
   const MonotonicTime now = services_.clock.monotonic_now();
   if (status.tip == tip.block->hash) {
-    if (boot == boot_ && now >= answers_from_) told_.insert(from);
-    told.voted_in = forgotten_vote(status.of_asker, tip, own.votes);
+    told.counts = boot == boot_ && now >= answers_from_;
+    if (told.counts) told_.insert(from);
+    told.forgotten = forgotten_vote(status.of_asker, tip, own.votes);
     const bool forgot = !watch_.is_quiet(tip.registry->round() + 1) &&
                         forgot_in_round(status.of_asker, tip, own.signed_in_round);
-    if (told.voted_in || forgot) is_old(tip);
+    if (told.forgotten || forgot) is_old(tip);
     if (have_enough_answered(tip)) watch_.on_answers(tip.height(), tip.registry->round(), now);
   }
   if (status.height <= tip.height()) watch_.on_peer(now);
-  told.changed = told.voted_in || may_vote() != could_vote;
+  told.changed = told.forgotten || may_vote() != could_vote;
   return told;
 }
 
@@ -139,15 +141,15 @@ void RestartGuard::is_old(const ChainTip& tip) {
                            "block and the next round before it signs again");
 }
 
-std::optional<std::uint32_t> RestartGuard::forgotten_vote(const SignedByMember& held, const ChainTip& tip,
-                                                          const AgreementMemory& votes) const {
+std::optional<Vote> RestartGuard::forgotten_vote(const SignedByMember& held, const ChainTip& tip,
+                                                 const AgreementMemory& votes) const {
   if (!held.vote) return std::nullopt;
   const Vote& vote = held.vote->vote;
   const bool is_here = vote.height == tip.height() + 1 && vote.previous == tip.block->hash &&
                        (vote.step == VoteStep::Prepare || vote.step == VoteStep::Commit);
   if (!is_here || remembers(votes, vote)) return std::nullopt;
   if (!vote_holds(*held.vote, services_.key.public_key(), services_.rules.network)) return std::nullopt;
-  return vote.view;
+  return vote;
 }
 
 bool RestartGuard::forgot_in_round(const SignedByMember& held, const ChainTip& tip,

@@ -48,8 +48,8 @@ class RestartGuard {
   // The history is of the disk, or came whole with rounds behind it.
   void begin();
   void on_block(const ChainTip& tip);
-  // Asks the committee while it may not vote. Whether may_vote() changed.
-  bool tick(const ChainTip& tip);
+  // Asks the committee while it may not vote, or while it lacks its votes. Whether may_vote() changed.
+  bool tick(const ChainTip& tip, bool lacks_votes);
 
   bool may_vote() const { return !runs_twice_ && watch_.may_vote(); }
   bool may_sign(std::uint64_t round) const { return !runs_twice_ && watch_.may_sign(round); }
@@ -58,7 +58,7 @@ class RestartGuard {
 
   // Of this start, signed.
   Heartbeat heartbeat(const ChainTip& tip);
-  StatusRequest request(const ChainTip& tip);
+  StatusRequest request(const ChainTip& tip, bool lacks_votes);
   // From the member itself. Whether it was started since its last heartbeat: then it has forgotten what it took.
   bool note(const net::NodeId& member, const Heartbeat& heartbeat, const Registry& registry);
   // Null: none.
@@ -68,10 +68,11 @@ class RestartGuard {
     const AgreementMemory& votes;
     SignedByMember signed_in_round;
   };
-  // own: what this node remembers. voted_in: the view of a vote that it does not remember, at the next height.
+  // own: what this node remembers. forgotten: a vote that it does not remember, at the next height.
   struct Told {
-    bool changed = false;  // may_vote(), or voted_in
-    std::optional<std::uint32_t> voted_in;
+    bool changed = false;  // may_vote(), or forgotten
+    bool counts = false;   // about this height, and no message of an earlier start is under way
+    std::optional<Vote> forgotten;
   };
   Told on_status(const net::NodeId& from, const ChainStatus& status, const ChainTip& tip, const Own& own);
 
@@ -84,8 +85,8 @@ class RestartGuard {
   bool have_enough_answered(const ChainTip& tip) const;
   void hear_of_self(const Heartbeat& heartbeat, const ChainTip& tip);
   void is_old(const ChainTip& tip);
-  std::optional<std::uint32_t> forgotten_vote(const SignedByMember& held, const ChainTip& tip,
-                                              const AgreementMemory& votes) const;
+  std::optional<Vote> forgotten_vote(const SignedByMember& held, const ChainTip& tip,
+                                     const AgreementMemory& votes) const;
   bool forgot_in_round(const SignedByMember& held, const ChainTip& tip, const SignedByMember& own) const;
 
   const Services services_;

@@ -104,6 +104,10 @@ void ChainReport::fill(node::RoundsView& view, const ChainMoment& now) {
   if (!now.chain.is_writable && view.trouble.empty())
     view.trouble =
         "votes can't be saved, so this node takes no part: free some space on the disk, or look at the log";
+  if (now.chain.lacks_votes && view.trouble.empty())
+    view.trouble =
+        "this node's record of its votes can't be read, so it does not vote on the next block. It votes "
+        "after that block, or once all other voters have answered";
   if (now.chain.runs_twice)
     view.trouble =
         "another copy of this node has its key, so this one signs nothing: stop the other copy, then restart "

@@ -33,6 +33,7 @@ class TestChainDisks : public QObject {
   void an_old_disk_image_expels_nobody();
   void an_old_disk_image_that_signs_at_once_is_found_out();
   void a_lost_disk_with_its_key_expels_nobody();
+  void lost_votes_stop_no_network();
   void an_image_of_the_same_height_expels_nobody_data();
   void an_image_of_the_same_height_expels_nobody();
   void an_image_of_the_same_height_that_nobody_questions_is_found_out();
@@ -238,6 +239,26 @@ void TestChainDisks::a_lost_disk_with_its_key_expels_nobody() {
       QVERIFY2(!lab.world.chain(2).view().runs_twice, text.c_str());
       QVERIFY2(lab.world.seen().conflicts + lab.world.seen().twice == 0, text.c_str());
       for (std::size_t node = 0; node < 5; ++node)
+        QVERIFY2(lab.world.chain(node).view().evidence == 0, text.c_str());
+    }
+}
+
+// Neither of two goes on without the other.
+void TestChainDisks::lost_votes_stop_no_network() {
+  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed)
+    for (const double at : {0.3, 3.9, 4.1, 4.5}) {
+      ChainLab lab(lab_options(seed, 2));
+      QVERIFY2(lab.world.run_to_round(3, 40 * lab_round), lab.text("three rounds").c_str());
+      lab.run_for(in_seconds(at));
+      lab.world.kill(1);
+      lab.world.disk(1).records.erase(chain::ChainStore::Record::Votes);
+      lab.world.start(1);
+      const std::uint64_t round = lab.world.round(0);
+      QVERIFY2(lab.world.run_to_round(round + 3, 60 * lab_round), lab.text("goes on").c_str());
+      const std::string text = lab.text("lost votes");
+      QVERIFY2(!lab.world.chain(1).view().lacks_votes, text.c_str());
+      QVERIFY2(lab.world.seen().conflicts + lab.world.seen().twice == 0, text.c_str());
+      for (std::size_t node = 0; node < 2; ++node)
         QVERIFY2(lab.world.chain(node).view().evidence == 0, text.c_str());
     }
 }

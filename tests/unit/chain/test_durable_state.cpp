@@ -65,6 +65,7 @@ class TestDurableState : public QObject {
   void after_unreadable_votes_a_voter_abstains_once_data();
   void after_unreadable_votes_a_voter_abstains_once();
   void votes_that_are_missing_beside_a_log_are_unreadable();
+  void without_its_votes_it_votes_when_all_others_have_told();
   void votes_in_a_view_that_others_saw_are_not_repeated();
   void votes_of_a_height_that_is_opened_again_bind();
   void votes_that_can_not_be_kept_do_not_leave();
@@ -134,6 +135,30 @@ void TestDurableState::votes_that_are_missing_beside_a_log_are_unreadable() {
   records.records[ChainStore::Record::Votes] = encode_agreement_memory({});
   QVERIFY(durable.votes().may_vote(8, 4));
   QCOMPARE(log.errors.size(), std::size_t(1));
+}
+
+// Planted: a vote of a later view, or half of the answers, must not be enough.
+void TestDurableState::without_its_votes_it_votes_when_all_others_have_told() {
+  const Hash256 previous{1};
+  const net::NodeId one{1}, two{2}, stranger{3};
+  const std::vector<net::NodeId> others{one, two};
+  const Vote prepare{VoteStep::Prepare, 8, previous, 0, Hash256{9}};
+  Vote commit = prepare, later = prepare;
+  commit.step = VoteStep::Commit;
+  later.view = 1;
+  KeptVotes lost(std::nullopt);
+  QVERIFY(!lost.may_vote(8, 3) && lost.abstains_at(8) && !lost.abstains_at(9));
+  const auto told = [&](const net::NodeId& from, const std::optional<Vote>& held) {
+    return lost.on_answer(from, 8, previous, held, others);
+  };
+  QVERIFY(!lost.on_answer(one, 8, Hash256{2}, {}, others));  // of another history
+  QVERIFY(!told(two, prepare) && !told(stranger, {}));
+  QVERIFY(!told(one, commit) && !told(one, later) && !lost.may_vote(8, 3));
+  QVERIFY(told(one, {}));
+  QVERIFY(lost.may_vote(8, 3) && !lost.abstains_at(8) && !told(one, {}));
+  QCOMPARE(lost.memory().height, std::uint64_t(8));
+  QVERIFY(lost.memory().previous == previous && !lost.memory().prepared && !lost.memory().lock);
+  QCOMPARE(lost.memory().view, 1u);
 }
 
 void TestDurableState::votes_in_a_view_that_others_saw_are_not_repeated() {
