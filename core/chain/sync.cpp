@@ -10,6 +10,7 @@ namespace {
 
 constexpr Duration answers_live = std::chrono::minutes(2);
 constexpr Duration compare_again_after = std::chrono::minutes(1);
+constexpr Duration believe_again_after = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -37,7 +38,7 @@ void ChainSync::tick() {
   std::vector<net::Contact> contacts = peers_.some();
   for (std::size_t i = contacts.size(); i > 1; --i) std::swap(contacts[i - 1], contacts[rng_.below(i)]);
   for (const net::Contact& contact : contacts) {
-    if (asked_.size() >= options_.asked_at_once) break;
+    if (counted(asked_) >= options_.asked_at_once) break;
     if (contact.id != self_) ask_status(contact);
   }
 }
@@ -58,9 +59,9 @@ void ChainSync::ask_status(const net::Contact& contact) {
   call(contact, net::Method::ChainStatus, encode_status_request(host_.status_request()),
        [this, contact](Expected<Bytes> answer) {
          asked_.erase(contact.id);
-         if (!answer.ok()) return;
-         const auto status = decode_status(*answer);
-         if (status.ok()) got_status(contact, *status);
+         if (answer.ok())
+           if (const auto status = decode_status(*answer); status.ok()) got_status(contact, *status);
+         free_stranger();
        });
 }
 
@@ -114,7 +115,27 @@ void ChainSync::catch_up(const net::Contact& from) {
 }
 
 void ChainSync::catch_up_stranger(const net::Caller& from) {
-  if (strangers_.admit(from)) catch_up(from.id);
+  const MonotonicTime now = clock_.monotonic_now();
+  std::erase_if(gave_none_, [now](const auto& one) { return now - one.second >= believe_again_after; });
+  const bool is_asked = asked_.count(from.id) != 0 || fetching_.count(from.id) != 0;
+  if (stranger_ || is_asked || gave_none_.count(from.id) != 0 || !strangers_.admit(from)) return;
+  const auto contact = peers_.find(from.id);
+  if (!contact) return;
+  stranger_ = from.id;
+  catch_up(*contact);
+}
+
+bool ChainSync::begins_fetch(const net::NodeId& id) {
+  if (stranger_ != id && counted(fetching_) >= options_.asked_at_once) return false;
+  return fetching_.insert(id).second;
+}
+
+std::size_t ChainSync::counted(const std::set<net::NodeId>& ids) const {
+  return ids.size() - (stranger_ ? ids.count(*stranger_) : 0);
+}
+
+void ChainSync::free_stranger() {
+  if (stranger_ && asked_.count(*stranger_) == 0 && fetching_.count(*stranger_) == 0) stranger_.reset();
 }
 
 void ChainSync::ask(const net::NodeId& peer) {
@@ -126,44 +147,47 @@ void ChainSync::fetch_blocks(const net::Contact& contact) {
   if (own == nullptr) return;
   // The blocks of a large network are large: one source at a time, the others after it if it has too few.
   const bool one_by_one = own->tip().committee->is_collected();
-  if (one_by_one && !fetching_.empty()) {
+  if (one_by_one && stranger_ != contact.id && counted(fetching_) > 0) {
     constexpr std::size_t most_waiting = 8;
     if (others_.size() < most_waiting && fetching_.count(contact.id) == 0) others_.push_back(contact);
     return;
   }
-  if (fetching_.size() >= options_.asked_at_once || !fetching_.insert(contact.id).second) return;
+  if (!begins_fetch(contact.id)) return;
   // A certified block may take the place of a succession.
   const bool replaceable = own->tip().block->body.succession.has_value();
   const std::uint64_t from = own->tip().height() + (replaceable ? 0 : 1);
   call(contact, net::Method::ChainBlocks, encode_blocks_request(from),
        [this, contact](Expected<Bytes> answer) {
          fetching_.erase(contact.id);
-         got_blocks(contact, std::move(answer));
-         if (!fetching_.empty()) return;
+         const bool gave = got_blocks(contact, std::move(answer));
+         if (!gave && stranger_ == contact.id) gave_none_[contact.id] = clock_.monotonic_now();
+         free_stranger();
+         if (counted(fetching_) > 0) return;
          for (const net::Contact& other : std::exchange(others_, {})) ask_status(other);
        });
 }
 
-void ChainSync::got_blocks(const net::Contact& contact, Expected<Bytes> answer) {
+bool ChainSync::got_blocks(const net::Contact& contact, Expected<Bytes> answer) {
   const History* own = host_.history();
-  if (!answer.ok() || own == nullptr) return;
+  if (!answer.ok() || own == nullptr) return false;
   const auto blocks = decode_blocks_answer(*answer);
-  if (!blocks.ok()) return;
+  if (!blocks.ok()) return false;
   bool advanced = false;
   for (const ByteSpan bytes : blocks->blocks) {
     const auto block = decode_certified(bytes, services_.rules.network, services_.cache);
-    if (!block.ok()) return;
+    if (!block.ok()) return advanced;
     const bool known =
         block->block->header.height < own->tip().height() || block->block->hash == own->tip().block->hash;
     if (known) continue;
-    if (!host_.append(*block).ok()) return;
+    if (!host_.append(*block).ok()) return advanced;
     advanced = true;
   }
   if (blocks->more && advanced) fetch_blocks(contact);
+  return advanced;
 }
 
 void ChainSync::fetch_foreign(const net::Contact& contact, const Hash256& genesis) {
-  if (fetching_.size() >= options_.asked_at_once || !fetching_.insert(contact.id).second) return;
+  if (!begins_fetch(contact.id)) return;
   auto found = foreign_.find(genesis);
   if (found == foreign_.end()) {
     constexpr std::size_t most_foreign = 4;
@@ -175,6 +199,7 @@ void ChainSync::fetch_foreign(const net::Contact& contact, const Hash256& genesi
        [this, contact, genesis](Expected<Bytes> answer) {
          fetching_.erase(contact.id);
          got_foreign(contact, genesis, std::move(answer));
+         free_stranger();
        });
 }
 

@@ -54,7 +54,8 @@ class ChainSync {
   // This peer is ahead, as its answer or announcement says.
   void catch_up(const net::NodeId& from);
   void catch_up(const net::Contact& from);
-  // The same of a stranger, within its limits.
+  // The same of a stranger, within its limits. One at a time, beside all others: strangers that do not answer keep
+  // nobody waiting.
   void catch_up_stranger(const net::Caller& from);
   // For its status, unless it was asked and has not answered yet.
   void ask(const net::NodeId& peer);
@@ -83,9 +84,13 @@ class ChainSync {
   void got_status(const net::Contact& contact, const ChainStatus& status);
   void consider(const net::Contact& contact, const ChainStatus& status);
   void fetch_blocks(const net::Contact& contact);
-  void got_blocks(const net::Contact& contact, Expected<Bytes> answer);
+  bool got_blocks(const net::Contact& contact, Expected<Bytes> answer);  // whether there were new ones
   void fetch_foreign(const net::Contact& contact, const Hash256& genesis);
   void got_foreign(const net::Contact& contact, const Hash256& genesis, Expected<Bytes> answer);
+  bool begins_fetch(const net::NodeId& id);
+  // Without the stranger whose word is followed.
+  std::size_t counted(const std::set<net::NodeId>& ids) const;
+  void free_stranger();
   bool wants_foreign(const ChainStatus& status) const;
   std::size_t answering(const Hash256& genesis) const;
   bool is_believed(const net::NodeId& id) const;
@@ -106,9 +111,11 @@ class ChainSync {
   StrangerFetches& strangers_;
   Host host_;
   std::map<net::NodeId, Answer> answers_;
-  std::set<net::NodeId> asked_;       // status under way
-  std::set<net::NodeId> fetching_;    // blocks under way
-  std::vector<net::Contact> others_;  // asked once these came
+  std::set<net::NodeId> asked_;                     // status under way
+  std::set<net::NodeId> fetching_;                  // blocks under way
+  std::vector<net::Contact> others_;                // asked once these came
+  std::optional<net::NodeId> stranger_;             // whose word is followed now
+  std::map<net::NodeId, MonotonicTime> gave_none_;  // strangers whose word was nothing, and when
   struct Foreign {
     ForeignChain chain;
     std::set<net::NodeId> sources;
