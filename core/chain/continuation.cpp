@@ -1,5 +1,7 @@
 #include "core/chain/continuation.h"
 
+#include <algorithm>
+
 #include "core/chain/keys.h"
 
 namespace neuroshard::chain {
@@ -9,9 +11,12 @@ Continuation::Continuation(Services services, RecoveryOptions options)
       recovery_(services_.rules, options, services_.key, services_.checks),
       begun_(services_.clock.monotonic_now()) {}
 
-void Continuation::heard(const net::NodeId& id) {
+void Continuation::heard(const net::NodeId& id, std::optional<std::uint64_t> height) {
   const ChainTip* tip = services_.tip();
-  if (tip != nullptr && tip->registry->find(id) != nullptr) heard_[id] = services_.clock.monotonic_now();
+  if (tip == nullptr || tip->registry->find(id) == nullptr) return;
+  Heard& heard = heard_[id];
+  heard.at = services_.clock.monotonic_now();
+  if (height) heard.height = *height;
 }
 
 bool Continuation::is_recent(MonotonicTime heard) const {
@@ -24,7 +29,7 @@ Continuation::Reach Continuation::reach(const Committee& committee) const {
   for (const CommitteeMember& member : committee.members()) {
     reach.active += member.units;
     const auto heard = heard_.find(member.id);
-    if (member.id == self || is_recent(heard != heard_.end() ? heard->second : begun_))
+    if (member.id == self || is_recent(heard != heard_.end() ? heard->second.at : begun_))
       reach.heard += member.units;
     else
       reach.missing.push_back(member.number);
@@ -36,7 +41,7 @@ Recovery::Situation Continuation::situation(const ChainTip& tip) {
   present_.clear();
   for (auto at = heard_.begin(); at != heard_.end();) {
     const MemberRecord* member = tip.registry->find(at->first);
-    if (member == nullptr || !is_recent(at->second)) {
+    if (member == nullptr || !is_recent(at->second.at)) {
       at = heard_.erase(at);
       continue;
     }
@@ -52,6 +57,25 @@ Expected<void> Continuation::continue_without(const std::vector<net::NodeId>& wi
   NS_ASSIGN_OR_RETURN(const Recovery::Output output, recovery_.continue_without(without, situation(*tip)));
   act(output);
   return {};
+}
+
+bool Continuation::may_ask(const Block& succession) const {
+  const ChainTip* tip = services_.tip();
+  if (tip == nullptr || succession.header.height != tip->height() + 1) return false;
+  if (asks() && asks()->hash == succession.hash) return false;
+  const net::NodeId self = crypto::node_id(services_.key.public_key());
+  const std::vector<std::uint32_t>& continuing = succession.body.succession->continuing;
+  return std::none_of(
+      tip->committee->members().begin(), tip->committee->members().end(), [&](const CommitteeMember& member) {
+        if (member.id == self || std::binary_search(continuing.begin(), continuing.end(), member.number))
+          return false;
+        const auto heard = heard_.find(member.id);
+        return heard != heard_.end() && is_recent(heard->second.at) && heard->second.height <= tip->height();
+      });
+}
+
+void Continuation::others_adopted(const BlockPtr& succession) {
+  if (const ChainTip* tip = services_.tip()) recovery_.others_adopted(succession, *tip->registry);
 }
 
 void Continuation::agree(const Hash256& block) {

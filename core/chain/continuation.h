@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -27,8 +28,8 @@ class Continuation {
   };
   Continuation(Services services, RecoveryOptions options);
 
-  // A node showed that it is there, whatever its presence in the registry.
-  void heard(const net::NodeId& id);
+  // A node showed that it is there, whatever its presence in the registry. height: of its newest block, if it told.
+  void heard(const net::NodeId& id, std::optional<std::uint64_t> height = {});
   // Units of the committee whose nodes were heard lately, and the numbers of the others. This node counts as
   // heard, and after a start all do until they had time. For people: a node that is there and does not vote is
   // heard, too.
@@ -39,8 +40,12 @@ class Continuation {
   Reach reach(const Committee& committee) const;
   // This node's person goes on without these.
   Expected<void> continue_without(const std::vector<net::NodeId>& without);
-  // A proposal of another node's person that waits for this node's; null: none.
+  // A proposal of another node's person that waits for this node's, or a succession that others have adopted; null: none.
   const BlockPtr& asks() const { return recovery_.asks(); }
+  // Whether this node's person is to decide on a succession that others have adopted: not while a voter that it leaves
+  // out is heard and has no newer block, because then this chain goes on.
+  bool may_ask(const Block& succession) const;
+  void others_adopted(const BlockPtr& succession);
   void agree(const Hash256& block);
   Verdict take(const SuccessionProposal& proposal);
   bool may_adopt(const Block& block) const { return recovery_.may_adopt(block); }
@@ -55,7 +60,11 @@ class Continuation {
   Services services_;
   Recovery recovery_;
   const MonotonicTime begun_;
-  std::map<net::NodeId, MonotonicTime> heard_;
+  struct Heard {
+    MonotonicTime at{};
+    std::uint64_t height = 0;
+  };
+  std::map<net::NodeId, Heard> heard_;
   std::set<std::uint32_t> present_;  // of the last situation
 };
 

@@ -200,6 +200,12 @@ Expected<void> History::append(const CertifiedBlock& block, Origin origin) {
   return {};
 }
 
+Expected<void> History::check_next(const CertifiedBlock& block) const {
+  const auto tip = next(tip_, block, Origin::Peer);
+  if (!tip.ok()) return tip.error();
+  return {};
+}
+
 Expected<void> History::replace_succession(const CertifiedBlock& other) {
   if (!before_.block || !tip_.block->body.succession) return denied("the newest block is not a succession");
   if (other.block->hash == tip_.block->hash)

@@ -107,6 +107,12 @@ class History {
   Expected<void> append(const CertifiedBlock& block, Origin origin = Origin::Peer);
   // This chain again from its genesis on. Up to the block before the present tip it takes no other blocks.
   Expected<History> from_the_beginning(const CertifiedBlock& genesis) const;
+  // It had this block before it began again.
+  bool is_known(const Block& block) const {
+    return block.header.height < known_.size() && known_[block.header.height] == block.hash;
+  }
+  // Whether append() would take it; nothing changes.
+  Expected<void> check_next(const CertifiedBlock& block) const;
   // Blocks that it had before it began again are missing.
   bool is_partial() const { return tip_.height() < known_.size(); }
   // Puts another block of the same height in the place of the newest one, which is a succession that the other

@@ -165,8 +165,13 @@ void ChainNode::begin_history(History history, bool fresh) {
 
 Expected<void> ChainNode::take_block(const CertifiedBlock& block, bool live) {
   if (!history_) return make_error(ErrorCode::NotFound, "this node has no history yet");
-  if (block.block->body.succession && !continuation_.may_adopt(*block.block))
+  const bool needs_person = block.block->body.succession && !continuation_.may_adopt(*block.block) &&
+                            !history_->is_known(*block.block);
+  if (needs_person) {
+    if (continuation_.may_ask(*block.block) && history_->check_next(block).ok())
+      continuation_.others_adopted(block.block);
     return make_error(ErrorCode::Denied, "a succession that this node's person has not agreed to");
+  }
   if (block.block->header.height == history_->tip().height()) {
     // One that was certified takes the place of a succession.
     NS_RETURN_IF_ERROR(history_->replace_succession(block));

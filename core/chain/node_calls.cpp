@@ -267,7 +267,7 @@ void ChainNode::on_answer(const net::NodeId& from, const PostAnswer& answer) {
   if (!history_) return;
   const ChainTip& tip = history_->tip();
   if (answer.height > tip.height()) sync_.catch_up(from);
-  continuation_.heard(from);
+  continuation_.heard(from, answer.height);
   const auto position = tip.committee->position(from);
   if (position && (!height_ || !height_->is_due()))
     presence_.heard(tip.committee->members()[*position].number, services_.clock.monotonic_now());
@@ -275,7 +275,7 @@ void ChainNode::on_answer(const net::NodeId& from, const PostAnswer& answer) {
 
 void ChainNode::on_status(const net::Contact& from, const ChainStatus& status) {
   if (!history_ || status.genesis != history_->genesis()) return;
-  continuation_.heard(from.id);
+  continuation_.heard(from.id, status.height);
   const ChainTip& tip = history_->tip();
   const AgreementMemory& votes = height_ ? height_->memory() : kept_votes_.memory();
   const auto told = restart_.on_status(from.id, status, tip, {votes, services_.content.signed_by(self_)});

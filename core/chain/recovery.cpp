@@ -211,8 +211,16 @@ Verdict Recovery::take(const SuccessionProposal& proposal, const Situation& situ
   return Verdict::Taken;
 }
 
+void Recovery::others_adopted(const BlockPtr& block, const Registry& before) {
+  if (!adopted_ || beats_succession(*block, *adopted_, before)) adopted_ = block;
+}
+
 Recovery::Output Recovery::agree(const Hash256& block, const Situation& situation) {
   agreed_.insert(block);
+  if (adopted_ && adopted_->hash == block && !asked_.block) {
+    adopted_.reset();  // with it the hash may go
+    return {};
+  }
   if (!asked_.block || asked_.block->hash != block || signing_) return {};
   if (judge(*asked_.block, situation) != Verdict::Taken) return {};
   return sign(asked_, situation);
@@ -278,6 +286,7 @@ Recovery::Output Recovery::tick(MonotonicTime now) {
 void Recovery::on_tip(const ChainTip& tip) {
   if (signing_ && signing_->proposal.block->header.height <= tip.height()) signing_.reset();
   if (asked_.block && asked_.block->header.height <= tip.height()) asked_ = {};
+  if (adopted_ && adopted_->header.height <= tip.height()) adopted_.reset();
 }
 
 }  // namespace neuroshard::chain

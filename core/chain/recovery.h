@@ -67,8 +67,10 @@ class Recovery {
   // Past, Later, OtherHistory, NotMember (not named), Inadmissible, BadSignature, Busy (a left-out voter was
   // heard lately, or another succession is being signed).
   Verdict take(const SuccessionProposal& proposal, const Situation& situation, Output* output);
-  // The newest proposal that waits for this node's person; null: none.
-  const BlockPtr& asks() const { return asked_.block; }
+  // The newest proposal that waits for this node's person, or else a succession that others have adopted; null: none.
+  const BlockPtr& asks() const { return asked_.block ? asked_.block : adopted_; }
+  // Others have adopted this succession of the next height, which holds. This node may not before its person agrees.
+  void others_adopted(const BlockPtr& block, const Registry& before);
   // The person agrees with this succession: to sign it if it waits, to adopt it in any case.
   Output agree(const Hash256& block, const Situation& situation);
   bool may_adopt(const Block& block) const;
@@ -101,6 +103,7 @@ class Recovery {
   SignatureChecks& checks_;
   std::optional<Signing> signing_;
   SuccessionProposal asked_;
+  BlockPtr adopted_;          // by others
   std::set<Hash256> agreed_;  // signed, or agreed to by the person
 };
 

@@ -50,7 +50,42 @@ class TestChainReturns : public QObject {
   void a_restart_costs_only_the_round_of_the_death();
   void two_that_restart_go_on_without_the_third();
   void of_two_one_restarts_at_once();
+  void those_that_come_after_a_succession_follow_when_their_persons_agree();
 };
+
+// One of three goes on by its person's decision. Then a member that was left out comes back, a newcomer comes that has
+// the genesis, and the other one comes back while the first two are there.
+void TestChainReturns::those_that_come_after_a_succession_follow_when_their_persons_agree() {
+  auto options = lab_options(1, 4);
+  options.founders = 3;
+  ChainLab lab(options, false);
+  for (std::size_t node = 0; node < 3; ++node) lab.world.start(node);
+  QVERIFY2(lab.world.run_to_round(2, 20 * lab_round), lab.text("three").c_str());
+  lab.world.kill(1);
+  lab.world.kill(2);
+  lab.run_for(60 * lab_second);
+  const auto begun = lab.world.chain(0).continuation().continue_without({lab.world.id(1), lab.world.id(2)});
+  QVERIFY2(begun.ok(), begun.ok() ? "" : begun.error().message.c_str());
+  const std::uint64_t round = lab.world.round(0);
+  QVERIFY2(lab.world.run_to_round(round + 3, 60 * lab_round), lab.text("alone").c_str());
+  for (const std::size_t node : {std::size_t{1}, std::size_t{3}, std::size_t{2}}) {
+    lab.world.start(node);
+    const auto asked = [&] { return lab.world.chain(node).view().asks_succession; };
+    QVERIFY2(lab.world.run_until([&] { return asked().has_value(); }, 20 * lab_round),
+             lab.text("its person is asked").c_str());
+    lab.run_for(2 * lab_round);
+    QVERIFY2(lab.world.round(node) <= round, lab.text("it does not follow by itself").c_str());
+    lab.world.chain(node).continuation().agree(*asked());
+    const auto is_back = [&] {
+      return !lab.world.chain(node).is_away() && lab.world.round(node) == lab.world.round(0);
+    };
+    QVERIFY2(lab.world.run_until(is_back, 60 * lab_round), lab.text("it is back").c_str());
+    QVERIFY(!asked());
+  }
+  QVERIFY2(lab.world.run_to_round(lab.world.round(0) + 2, 60 * lab_round), lab.text("all").c_str());
+  QCOMPARE(lab.world.seen().conflicts, 0u);
+  QCOMPARE(lab.world.chain(0).view().voters, std::size_t{3});
+}
 
 void TestChainReturns::a_node_dies_at_each_kind_of_message_data() {
   QTest::addColumn<int>("kind");

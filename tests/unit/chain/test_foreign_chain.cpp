@@ -178,6 +178,7 @@ void TestForeignChain::a_chain_longer_than_memory_begins_again() {
   QVERIFY(again.ok() && again->is_partial());
   QCOMPARE(again->tip().height(), std::uint64_t{0});
   const CertifiedBlock other = foreign.chain.certified(again->tip(), foreign.chain.away(again->tip(), 0));
+  QVERIFY(again->is_known(*foreign.blocks[1].block) && !again->is_known(*other.block));
   QVERIFY(History(*again).append(foreign.blocks[1]).ok());
   QCOMPARE(error_of(again->append(other)), ErrorCode::Denied);
   for (std::size_t height = 1; height < foreign.blocks.size(); ++height) {

@@ -94,6 +94,7 @@ class TestRecovery : public QObject {
   void the_first_to_return_waits_or_goes_on();
   void the_last_one_out_has_the_certified_blocks();
   void an_unsigned_succession_needs_the_person();
+  void a_succession_that_others_adopted_asks_the_person();
   void of_two_successions_units_then_hash_decide();
   void it_is_repeated_and_released();
 };
@@ -389,6 +390,30 @@ void TestRecovery::an_unsigned_succession_needs_the_person() {
   QVERIFY(left_out.recovery.may_adopt(*made.block));
   QVERIFY(left_out.history.append(made).ok());
   QVERIFY(!left_out.recovery.may_adopt(*f.chain.succession(f.history.tip(), {0, 3}).block));
+}
+
+// As of a member that was left out and returns, or of a newcomer.
+void TestRecovery::a_succession_that_others_adopted_asks_the_person() {
+  Fixture f(5);
+  Node left_out = f.node(2, {});
+  const CertifiedBlock smaller = f.chain.succession(f.history.tip(), {0});
+  const CertifiedBlock made = f.chain.succession(f.history.tip(), {0, 1});
+  QVERIFY(left_out.history.check_next(made).ok());
+  for (const CertifiedBlock& block : {smaller, made, smaller})
+    left_out.recovery.others_adopted(block.block, *left_out.tip().registry);
+  QVERIFY(left_out.recovery.asks() == made.block);  // it has more units
+  QVERIFY(!left_out.recovery.may_adopt(*made.block));
+  QVERIFY(!left_out.recovery.agree(left_out.recovery.asks()->hash, left_out.situation()).proposal);
+  QVERIFY(left_out.recovery.asks() == nullptr && left_out.recovery.may_adopt(*made.block));
+  QVERIFY(left_out.history.append(made).ok());
+  QVERIFY(!left_out.history.check_next(made).ok());
+  // A block of its height ends the question.
+  Node other = f.node(3, {});
+  other.recovery.others_adopted(made.block, *other.tip().registry);
+  f.grow(f.chain.round_step(f.history.tip()));
+  QVERIFY(other.history.append(f.blocks.back()).ok());
+  other.recovery.on_tip(other.tip());
+  QVERIFY(other.recovery.asks() == nullptr);
 }
 
 void TestRecovery::of_two_successions_units_then_hash_decide() {
