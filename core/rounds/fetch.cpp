@@ -8,6 +8,7 @@
 #include "core/crypto/hash.h"
 #include "core/crypto/merkle.h"
 #include "core/net/peer_channel.h"
+#include "core/rounds/learner.h"
 
 namespace neuroshard::rounds {
 namespace {
@@ -337,9 +338,22 @@ void RoundFetcher::finish(const std::shared_ptr<Task>& task, Source& last) {
 void RoundFetcher::got_payload(const std::shared_ptr<Task>& task, Source& last) {
   auto payload = task->take_whole();
   if (!payload.ok()) return end(task, payload.error());
-  if (!task->holds(**payload)) return refuse(task, last);
+  // Another source may be sending a single piece, too. Several come from one source, which has sent all of them.
+  if (work_ == nullptr || task->places.size() == 1)
+    return checked(task, last, *payload, task->holds(**payload));
+  const auto holds = std::make_shared<bool>(false);  // the other thread's until the end
+  const auto source = static_cast<std::size_t>(&last - task->sources.data());
+  work_->run([holds, check = task->holds, whole = *payload] { *holds = check(*whole); },
+             [this, life = lifetime_.token(), task, source, whole = *payload, holds] {
+               if (life.alive() && !task->over) checked(task, task->sources[source], whole, *holds);
+             });
+}
+
+void RoundFetcher::checked(const std::shared_ptr<Task>& task, Source& last, ByteSourcePtr payload,
+                           bool holds) {
+  if (!holds) return refuse(task, last);
   task->over = true;
-  task->got_payload(std::move(*payload));
+  task->got_payload(std::move(payload));
 }
 
 void RoundFetcher::got_leaves(const std::shared_ptr<Task>& task, Source& last) {

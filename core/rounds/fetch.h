@@ -24,6 +24,8 @@
 
 namespace neuroshard::rounds {
 
+class RoundWork;
+
 struct FetchOptions {
   Duration allowed = std::chrono::seconds(5);         // besides the time that the bytes take on the line
   Duration most_patience = std::chrono::seconds(60);  // for a piece of a source that has answered before
@@ -47,9 +49,12 @@ class RoundFetcher {
   using WrongBytes = std::function<void(const net::NodeId& source, const PieceRequest& request)>;
   void on_wrong_bytes(WrongBytes wrong) { wrong_ = std::move(wrong); }
 
-  // Anything but an anchor. `bytes`: the expected length; nothing else is accepted. `holds` checks the whole. Unavailable: no source
-  // gave it. Other errors: those of the spool, which is asked for room when the first piece is here: a source that sends
-  // nothing costs no room.
+  // Reads and checks payloads of several pieces on the thread of this work, which outlives it. Without it at once.
+  void check_with(RoundWork& work) { work_ = &work; }
+
+  // Anything but an anchor. `bytes`: the expected length; nothing else is accepted. `holds` checks the whole, on any thread.
+  // Unavailable: no source gave it. Other errors: those of the spool, which is asked for room when the first piece is
+  // here: a source that sends nothing costs no room.
   using Holds = std::function<bool(const ByteSource& payload)>;
   void payload(const PieceRequest& request, std::uint64_t bytes, std::vector<net::NodeId> sources,
                Holds holds, GotPayload done);
@@ -90,6 +95,7 @@ class RoundFetcher {
   Expected<void> keep(Task& task, std::uint64_t piece, ByteSpan bytes);
   void got_leaves(const std::shared_ptr<Task>& task, Source& last);
   void got_payload(const std::shared_ptr<Task>& task, Source& last);
+  void checked(const std::shared_ptr<Task>& task, Source& last, ByteSourcePtr payload, bool holds);
   void got_anchor(const std::shared_ptr<Task>& task);
   void judge(Task& task, Source& source, MonotonicTime asked, bool good, ErrorCode error);
   void finish(const std::shared_ptr<Task>& task, Source& last);
@@ -104,6 +110,7 @@ class RoundFetcher {
   Spool& spool_;
   const FetchOptions options_;
   WrongBytes wrong_;
+  RoundWork* work_ = nullptr;
   bool other_identity_ = false;
   std::uint64_t bytes_received_ = 0, calls_ = 0;
   std::map<std::uint64_t, std::unique_ptr<TimerHandle>> widenings_;  // by call

@@ -107,6 +107,7 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
           [this](const chain::Vector& vector) { show_vector(vector); },
           [this](const Error& error) { cannot(error); }),
       admission_(services_.room, services_.logger) {
+  fetcher_.check_with(services_.work);
   fetcher_.on_wrong_bytes([this](const net::NodeId& source, const PieceRequest& request) {
     services_.logger.warning(
         "rounds", fmt::format("{}… sent wrong bytes of row {}, so this node takes them from other members",

@@ -9,6 +9,7 @@
 #include "core/net/peer_channel.h"
 #include "core/outer/anchor_hash.h"
 #include "core/rounds/fetch.h"
+#include "core/rounds/learner.h"
 #include "tests/support/manual_executor.h"
 #include "tests/support/stored.h"
 #include "tests/support/test_main.h"
@@ -101,6 +102,20 @@ struct TimedExecutor final : Executor {
   std::vector<Task> timers;
 };
 
+// Runs jobs when the test says so.
+struct LaterWork final : RoundWork {
+  void run(std::function<void()> job, std::function<void()> done) override {
+    jobs.emplace_back(std::move(job), std::move(done));
+  }
+  void run_all() {
+    for (const auto& [job, done] : std::exchange(jobs, {})) {
+      job();
+      done();
+    }
+  }
+  std::vector<std::pair<std::function<void()>, std::function<void()>>> jobs;
+};
+
 // Counts what is made in it.
 struct CountingSpool final : Spool {
   Expected<std::unique_ptr<SpoolItem>> create(std::uint64_t bytes) override {
@@ -163,6 +178,34 @@ class TestFetch : public QObject {
   };
 
  private Q_SLOTS:
+  // Hundreds of megabytes are not hashed where votes are handled.
+  void a_payload_is_checked_on_the_thread_of_the_work() {
+    LaterWork work;
+    Fixture f({first, second});
+    f.fetcher.check_with(work);
+    f.calls.give_all(content(9));
+    QVERIFY(f.ends == 0 && f.calls.waiting.empty());
+    work.run_all();  // they are wrong
+    QVERIFY(f.ends == 0 && !f.calls.waiting.empty());
+    f.calls.give_all(f.wanted);
+    QVERIFY(f.ends == 0 && f.calls.waiting.empty());
+    QCOMPARE(work.jobs.size(), std::size_t{1});
+    work.run_all();
+    QVERIFY(f.has_it());
+    QCOMPARE(f.calls.asked[second], int(pieces));
+  }
+
+  void a_payload_whose_fetcher_ends_is_checked_for_nobody() {
+    LaterWork work;
+    {
+      Fixture f({first});
+      f.fetcher.check_with(work);
+      f.calls.give_all(f.wanted);
+    }
+    work.run_all();
+    QVERIFY(work.jobs.empty());
+  }
+
   void a_few_pieces_at_a_time_until_it_is_whole() {
     Fixture f({first});
     QCOMPARE(f.calls.waiting.size(), std::size_t{2});
