@@ -353,22 +353,32 @@ compute::RouterOptions router_options(const ConsensusPart& c) {
   return options;
 }
 
-std::string network_notice(const NetworkProfile& profile) {
+namespace {
+
+bool lacks_first_addresses(const NetworkProfile& profile) {
   const DirectoryPart& directory = profile.directory;
-  if (profile.consensus.sync == "none" || !directory.bootstrap.empty() || !directory.trackers.empty())
-    return {};
-  if (profile.consensus.name == "mainnet" || profile.consensus.name == "testnet") {
-    return fmt::format(
-        "There is no public {} yet: its constants are built in, but there is no bootstrap to join. Train "
-        "alone "
-        "with --profile solo, or create your own network with \"neuroshardd network "
-        "create\".",
-        profile.consensus.name);
-  }
+  return profile.consensus.sync != "none" && directory.bootstrap.empty() && directory.trackers.empty();
+}
+
+bool is_public(const ConsensusPart& c) {
+  return c.name == "mainnet" || c.name == "testnet";
+}
+
+}  // namespace
+
+std::string network_notice(const NetworkProfile& profile) {
+  if (!lacks_first_addresses(profile) || !is_public(profile.consensus)) return {};
   return fmt::format(
-      "The profile of {} names no bootstrap or tracker: nodes need --peer or --tracker, or --lan in one "
-      "local "
-      "network.",
+      "There is no public {} yet: its constants are built in, but there is no bootstrap to join. Train alone "
+      "with --profile solo, or create your own network with \"neuroshardd network create\".",
+      profile.consensus.name);
+}
+
+std::string addresses_notice(const NetworkProfile& profile) {
+  if (!lacks_first_addresses(profile) || is_public(profile.consensus)) return {};
+  return fmt::format(
+      "The profile of {} names no bootstrap or tracker. Its nodes find each other by --peer, --tracker or an "
+      "invitation, and by --lan in one local network.",
       profile.consensus.name);
 }
 

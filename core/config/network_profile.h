@@ -162,8 +162,10 @@ inline double from_nano(std::uint64_t nano) {
   return static_cast<double>(nano) / 1e9;
 }
 
-// Why a network of this profile can't be joined by peers yet, for people; empty when it can, or when it needs
-// none.
+// For people: nobody runs this public network yet. Empty for all others.
 std::string network_notice(const NetworkProfile& profile);
+// For people: how nodes find each other where the profile has no first addresses. Empty where it has some or needs
+// none, and for public networks.
+std::string addresses_notice(const NetworkProfile& profile);
 
 }  // namespace neuroshard::config

@@ -49,8 +49,8 @@ Error no_room(std::string why) {
 
 // Neither another day nor free space helps.
 Error limit_too_small(const char* setting, std::uint64_t limit, std::uint64_t wanted) {
-  return no_room(fmt::format("{} is {}, and one round writes {}: raise it to at least that", setting,
-                             text_of(limit), least_text(wanted)));
+  return no_room(fmt::format("{} is {}, and a round needs at least {}: raise it", setting, text_of(limit),
+                             least_text(wanted)));
 }
 
 }  // namespace

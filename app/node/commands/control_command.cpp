@@ -8,7 +8,9 @@
 
 #include "app/node/commands/open_directory.h"
 #include "core/control/remote_access.h"
+#include "core/platform/file/directory_lock.h"
 #include "core/platform/file/paths.h"
+#include "core/platform/process/process_identity.h"
 
 namespace neuroshard::app {
 namespace {
@@ -67,6 +69,7 @@ struct NewInvitation {
   control::RemoteAccess access;
   std::string address, out;
   bool running = false;    // a node of this user runs on the directory
+  bool hidden = false;     // a process has the directory, but its control file is not found
   bool listening = false;  // and accepts the invitation as it is
 };
 
@@ -94,6 +97,7 @@ Expected<NewInvitation> add_invitation(const InviteFlags& flags, const std::stri
   const auto core =
       control::find_core(platform::runtime_directory(platform::process_environment()), directory);
   made.running = core.ok();
+  made.hidden = !core.ok() && platform::find_process(platform::read_lock_holder(directory).pid).has_value();
   made.listening = core.ok() && control::listens_for(*core, made.access);
   return made;
 }
@@ -102,6 +106,12 @@ Expected<NewInvitation> add_invitation(const InviteFlags& flags, const std::stri
 std::string from_when(const NewInvitation& made) {
   const std::string listen = platform::to_text(made.access.listen);
   if (made.listening) return fmt::format("The running node listens at {} and accepts it at once.", listen);
+  if (made.hidden)
+    return fmt::format(
+        "A node runs on this directory, but its control file is not found here: was it started with another "
+        "XDG_RUNTIME_DIR? If it listens at {} already, it accepts the invitation at once, else from its next "
+        "start.",
+        listen);
   if (!made.running)
     return fmt::format("No running node was found. The node listens at {} from its next start.", listen);
   return fmt::format(
@@ -114,13 +124,14 @@ Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string directory, existing_directory(context));
   NS_ASSIGN_OR_RETURN(const NewInvitation made, add_invitation(flags, directory, context));
   const control::Invitation& entry = made.invitation;
-  context.output.json_line({{"id", entry.id},
-                            {"file", made.out},
-                            {"scope", std::string(control::to_string(entry.scope))},
-                            {"expires", to_unix_ms(entry.expires)},
-                            {"listen", platform::to_text(made.access.listen)},
-                            {"address", made.address},
-                            {"restart", !made.listening}});
+  context.output.json_line(
+      {{"id", entry.id},
+       {"file", made.out},
+       {"scope", std::string(control::to_string(entry.scope))},
+       {"expires", to_unix_ms(entry.expires)},
+       {"listen", platform::to_text(made.access.listen)},
+       {"address", made.address},
+       {"restart", made.hidden ? nlohmann::ordered_json() : nlohmann::ordered_json(!made.listening)}});
   context.output.line(fmt::format(
       "Wrote invitation {} to {}. For {} days, anyone with this file can {}: copy it to the other "
       "machine over a safe channel, then delete it here.",

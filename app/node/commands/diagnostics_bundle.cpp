@@ -131,8 +131,9 @@ class Gatherer {
   void crashes() {
     const std::string folder = directory_ + "/crash";
     std::size_t count = 0;
-    for (const platform::CrashRecord& record : platform::read_crash_records(folder)) {
-      if (count++ >= diagnostics_crashes) break;
+    for (const platform::CrashRecord& record :
+         platform::read_crash_records(folder, read_told_crashes(context_.files, folder))) {
+      ++count;
       const Json json = {{"signal", record.signal},
                          {"time", iso_time(record.time)},
                          {"build", record.build},

@@ -23,7 +23,6 @@ struct DiagnosticsBundle {
 
 inline constexpr std::uint64_t diagnostics_log_bytes = 256u << 10;  // the end of each log file
 inline constexpr std::size_t diagnostics_log_files = 6;
-inline constexpr std::size_t diagnostics_crashes = 3;
 
 // Never fails as a whole: an entry that can't be read carries the error. Asks a running core; takes no lock
 // of the data directory and changes nothing.

@@ -265,7 +265,8 @@ void show_profile(const config::NetworkProfile& profile, CommandContext& context
   for (const std::string& tracker : d.trackers) row("tracker", tracker);
   if (!d.manifest_url.empty()) row("manifest_url", d.manifest_url);
   if (d.genesis) row("genesis", to_hex(*d.genesis), "first block of the chain");
-  if (const std::string notice = config::network_notice(profile); !notice.empty()) out.line("\n" + notice);
+  for (const std::string& notice : {config::network_notice(profile), config::addresses_notice(profile)})
+    if (!notice.empty()) out.line("\n" + notice);
 }
 
 Expected<void> show_network(const std::string& named, CommandContext& context) {

@@ -37,16 +37,17 @@ LogLevel log_level(const std::string& word) {
 }
 
 constexpr std::uint64_t max_marker_bytes = 4096;
+
+std::string marker_in(const std::string& folder) {
+  return folder + "/told";
+}
+
 constexpr Duration moment = std::chrono::seconds(2);
 
 // Reports crashes of earlier processes once: returns the newest one's notice, or an empty one. A file beside
 // the records remembers the reported ones.
 std::string tell_crashes(CommandContext& context, const config::DataDirectory& directory, Logger& logger) {
-  const std::string marker = directory.crash_path() + "/told";
-  std::string told;
-  if (const auto bytes = storage::read_file(context.files, marker, max_marker_bytes); bytes.ok()) {
-    told = std::string(as_text(*bytes));
-  }
+  const std::string told = read_told_crashes(context.files, directory.crash_path());
   const auto records = platform::read_crash_records(directory.crash_path(), told);
   std::string newest;
   for (const platform::CrashRecord& record : platform::untold_crashes(records, told)) {
@@ -59,11 +60,17 @@ std::string tell_crashes(CommandContext& context, const config::DataDirectory& d
   }
   // On a full disk nothing is remembered, and the next start reports the crash again.
   if (const std::string all = platform::told_crashes(records); all != told)
-    static_cast<void>(storage::write_file_atomic(context.files, marker, as_bytes(all)).ok());
+    static_cast<void>(
+        storage::write_file_atomic(context.files, marker_in(directory.crash_path()), as_bytes(all)).ok());
   return newest;
 }
 
 }  // namespace
+
+std::string read_told_crashes(storage::FileEnv& files, const std::string& folder) {
+  const auto bytes = storage::read_file(files, marker_in(folder), max_marker_bytes);
+  return bytes.ok() ? std::string(as_text(*bytes)) : std::string();
+}
 
 Expected<std::string> data_directory_path(const CommandContext& context) {
   if (!context.data_dir.empty()) return context.data_dir;

@@ -24,6 +24,9 @@ struct SettingFlags {
 void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
                        std::vector<config::Setting> settings = {});
 
+// The crash records of this folder that a start has told, for platform::read_crash_records().
+std::string read_told_crashes(storage::FileEnv& files, const std::string& folder);
+
 // A directory that is open and locked, with its log file.
 struct OpenedDirectory {
   std::unique_ptr<Logger> logger;  // into D/logs/neuroshardd.log, warnings to the terminal as well

@@ -104,6 +104,16 @@ Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& co
   return opened;
 }
 
+// A node that begins with no address of its network finds no peers.
+void explain_addresses(const RunFlags& flags, const OpenedDirectory& opened, CommandContext& context) {
+  const config::DataDirectory& directory = *opened.directory;
+  const std::string notice = config::addresses_notice(directory.profile());
+  if (notice.empty() || flags.safe || flags.join.lan || !flags.join.sources.empty() ||
+      !runtime::read_invited_peers(context.files, directory.path(), *opened.logger).empty())
+    return;
+  context.output.note(notice);
+}
+
 // A start that names one of the network's parts is enough; 0 lets the network choose again.
 Expected<void> keep_part(config::DataDirectory& directory, storage::FileEnv& files) {
   if (directory.settings().origin(config::Setting::Part) != config::SettingOrigin::Flag) return {};
@@ -143,6 +153,7 @@ Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, 
   NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_invited(flags, context));
   ending->start.joined = !flags.invitation.empty();
   NS_RETURN_IF_ERROR(keep_part(*opened.directory, context.files));
+  explain_addresses(flags, opened, context);
   runtime::RuntimeServices services = {context.files, context.entropy, context.clock, *opened.logger,
                                        program_version()};
   runtime::RuntimeOptions options = runtime_options(flags, opened, context);

@@ -10,7 +10,8 @@ namespace neuroshard::app {
 namespace {
 
 constexpr Duration look = std::chrono::milliseconds(50);
-constexpr int looks = 300;  // the process ends well within 15 s of the final checkpoint
+constexpr int looks = 300;         // the process ends well within 15 s of the final checkpoint
+constexpr int final_looks = 6000;  // of one that writes its final checkpoint already: five minutes
 
 Expected<void> stop(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
@@ -20,12 +21,18 @@ Expected<void> stop(CommandContext& context) {
   const bool ends_already =
       !asked.ok() && asked.error().code == ErrorCode::Cancelled && !context.stop.cancelled();
   if (!asked.ok() && !ends_already) return asked;
-  const auto view = client->node().snapshot();
+  if (ends_already && client->process().pid == 0)
+    return make_error(ErrorCode::Busy, "the node ends already; it does not start again");
+  auto view = client->node().snapshot();
   // The directory is free when the process has ended, so that the next command may start a new one.
-  for (int i = 0; ends_already || i < looks; ++i) {
-    if (platform::find_process(client->process().pid) != client->process()) break;
-    if (context.stop_signal->wait_for(look)) break;
+  bool ended = false;
+  for (int i = 0; i < (ends_already ? final_looks : looks); ++i) {
+    if (ends_already) view = client->node().snapshot();  // the final checkpoint may come only now
+    ended = platform::find_process(client->process().pid) != client->process();
+    if (ended || context.stop_signal->wait_for(look)) break;
   }
+  if (ends_already && !ended)
+    return make_error(ErrorCode::Timeout, "the node still ends; it does not start again");
   context.output.json_line(
       {{"stopped", true}, {"step", view->training.step}, {"checkpoint", view->checkpoint.newest}});
   context.output.line(fmt::format("Stopped after step {}; everything is saved.", view->training.step));

@@ -44,7 +44,7 @@ struct CrashRecord {
 
 // Newest first, the newest kept_crash_records; older ones are deleted, those that were told first. A missing directory is
 // an empty list; a file that is not a record is left alone and not listed. told: as told_crashes() gives.
-std::vector<CrashRecord> read_crash_records(const std::string& directory, std::string_view told = {});
+std::vector<CrashRecord> read_crash_records(const std::string& directory, std::string_view told);
 // The names of records that were told to the user, one a line.
 std::string told_crashes(const std::vector<CrashRecord>& records);
 // Those that `told` does not name. One name without a line end, from older versions, stands for all up to it.

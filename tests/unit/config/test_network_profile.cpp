@@ -34,6 +34,7 @@ class TestNetworkProfile : public QObject {
   void a_first_block_is_no_part_of_the_network();
   void addresses_are_signed();
   void mainnet_says_that_nobody_operates_it();
+  void a_network_without_addresses_says_how_nodes_meet();
   void unknown_names_list_the_known();
 };
 
@@ -399,8 +400,21 @@ void TestNetworkProfile::addresses_are_signed() {
 
 void TestNetworkProfile::mainnet_says_that_nobody_operates_it() {
   QVERIFY(network_notice(profile("mainnet")).find("no bootstrap") != std::string::npos);
+  QVERIFY(addresses_notice(profile("mainnet")).empty());
   QVERIFY(network_notice(profile("solo")).empty());
   QVERIFY(network_notice(profile("devnet")).empty());
+}
+
+void TestNetworkProfile::a_network_without_addresses_says_how_nodes_meet() {
+  NetworkProfile village = profile("devnet");
+  village.consensus.name = "village";
+  QVERIFY(addresses_notice(village).empty());
+  village.directory.bootstrap.clear();
+  QVERIFY(addresses_notice(village).find("--peer") != std::string::npos);
+  QVERIFY(network_notice(village).empty());
+  village.directory.trackers = {"example.org:28765"};
+  QVERIFY(addresses_notice(village).empty());
+  QVERIFY(addresses_notice(profile("solo")).empty());
 }
 
 void TestNetworkProfile::unknown_names_list_the_known() {

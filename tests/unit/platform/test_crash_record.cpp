@@ -86,7 +86,7 @@ void TestCrashRecord::a_fatal_signal_is_recorded() {
   QCOMPARE(
       crash_in_child(crash, [number] { number == SIGABRT ? abort() : static_cast<void>(raise(number)); }),
       number);
-  const auto records = read_crash_records(crash);
+  const auto records = read_crash_records(crash, {});
   QCOMPARE(records.size(), std::size_t{1});
   QCOMPARE(QString::fromStdString(records[0].signal), name);
   QCOMPARE(records[0].build, std::string("neuroshardd 0.1 test"));
@@ -103,7 +103,7 @@ void TestCrashRecord::stack_overflow_is_recorded() {
   const QTemporaryDir directory;
   const std::string crash = directory.filePath("crash").toStdString();
   QCOMPARE(crash_in_child(crash, [] { overflow_stack(0); }), SIGSEGV);
-  const auto records = read_crash_records(crash);
+  const auto records = read_crash_records(crash, {});
   QCOMPARE(records.size(), std::size_t{1});
   QVERIFY(records[0].address != 0);
   QVERIFY(records[0].program_counter != 0);
@@ -119,7 +119,7 @@ void TestCrashRecord::a_clean_end_leaves_nothing() {
     QVERIFY(!second.ok());
     QCOMPARE(second.error().code, ErrorCode::Busy);
   }
-  QVERIFY(read_crash_records(crash).empty());
+  QVERIFY(read_crash_records(crash, {}).empty());
   QVERIFY(CrashRecorder::install(crash, "b").ok());
   QVERIFY(!CrashRecorder::install("/nonexistent/crash", "b").ok());
 }
@@ -128,7 +128,7 @@ void TestCrashRecord::newest_ten_are_kept() {
   const QTemporaryDir directory;
   for (int i = 10; i < 25; ++i)
     write_record(directory.filePath(QString("crash-0000000000%1-5.txt").arg(i)), i);
-  const auto records = read_crash_records(directory.path().toStdString());
+  const auto records = read_crash_records(directory.path().toStdString(), {});
   QCOMPARE(records.size(), kept_crash_records);
   QCOMPARE(to_unix_ms(records.front().time), std::int64_t{24'000});
   QCOMPARE(to_unix_ms(records.back().time), std::int64_t{15'000});
@@ -143,7 +143,7 @@ void TestCrashRecord::a_crash_after_the_clock_was_set_back_is_told() {
   const std::string folder = directory.path().toStdString();
   for (int i = 10; i < 20; ++i)
     write_record(directory.filePath(QString("crash-0000000000%1-5.txt").arg(i)), i);
-  auto records = read_crash_records(folder);
+  auto records = read_crash_records(folder, {});
   QCOMPARE(untold_crashes(records, "").size(), kept_crash_records);
   const std::string told = told_crashes(records);
   QVERIFY(untold_crashes(records, told).empty());
@@ -174,7 +174,7 @@ void TestCrashRecord::strange_files_are_left_alone() {
     QVERIFY(file.open(QIODevice::WriteOnly));
     file.write("mine");
   }
-  QVERIFY(read_crash_records(directory.path().toStdString()).empty());
+  QVERIFY(read_crash_records(directory.path().toStdString(), {}).empty());
   QCOMPARE(QDir(directory.path()).entryList(QDir::Files).size(), 2);
   QVERIFY(read_crash_records("/nonexistent/crash").empty());
 }

@@ -68,8 +68,12 @@ bool BoundSearch::slice_only_order(const TensorGraph& contracted, const Grouping
     if (!std::binary_search(next.begin(), next.end(), order[i])) return false;
   }
   if (kinds_of(devices_).size() > 1 || devices_[0].memory != unlimited) return false;
-  Slicer slicer(contracted, devices_);
+  Slicer slicer(contracted, devices_, stop_);
   const Slicing slicing = slicer.slice(order, limit * (1 + 1e-12));
+  if (stop_ && stop_()) {  // a slicing that was cut short proves nothing
+    *verdict = Verdict::Unknown;
+    return true;
+  }
   *verdict = slicing.bottleneck == unlimited ? Verdict::Refuted : Verdict::Found;
   if (*verdict == Verdict::Refuted) {
     lower_ = limit;
