@@ -8,9 +8,7 @@
 
 #include "app/node/commands/open_directory.h"
 #include "core/control/remote_access.h"
-#include "core/platform/file/directory_lock.h"
 #include "core/platform/file/paths.h"
-#include "core/platform/process/process_identity.h"
 
 namespace neuroshard::app {
 namespace {
@@ -97,7 +95,7 @@ Expected<NewInvitation> add_invitation(const InviteFlags& flags, const std::stri
   const auto core =
       control::find_core(platform::runtime_directory(platform::process_environment()), directory);
   made.running = core.ok();
-  made.hidden = !core.ok() && platform::find_process(platform::read_lock_holder(directory).pid).has_value();
+  made.hidden = !core.ok() && directory_in_use(directory, context.clock).has_value();
   made.listening = core.ok() && control::listens_for(*core, made.access);
   return made;
 }

@@ -7,9 +7,7 @@
 #include "core/control/control_file.h"
 #include "core/control/service.h"
 #include "core/network_module/network_module.h"
-#include "core/platform/file/directory_lock.h"
 #include "core/platform/file/paths.h"
-#include "core/platform/process/process_identity.h"
 
 namespace neuroshard::app {
 namespace {
@@ -19,18 +17,13 @@ constexpr Duration connect_limit = std::chrono::seconds(10);
 
 // Explains why no core can be reached, and what to do.
 Error no_core(const std::string& path, const Error& reason, CommandContext& context) {
-  // This tries the lock only if its recorded holder lives. A core that starts anew in its process waits for a lock that is taken for
-  // a moment (OpenMode::Stay).
-  if (platform::find_process(platform::read_lock_holder(path).pid)) {
-    const auto lock = platform::DirectoryLock::acquire(path, context.clock);
-    if (!lock.ok() && lock.error().code == ErrorCode::Busy) {
-      return make_error(
-          ErrorCode::Busy,
-          fmt::format("{}. Commands find \"neuroshardd run\" by a control file, and {} has none of a "
-                      "running node on this directory. If the node was started with another "
-                      "XDG_RUNTIME_DIR, set the same one",
-                      lock.error().message, platform::runtime_directory(platform::process_environment())));
-    }
+  if (const auto in_use = directory_in_use(path, context.clock)) {
+    return make_error(
+        ErrorCode::Busy,
+        fmt::format("{}. Commands find \"neuroshardd run\" by a control file, and {} has none of a "
+                    "running node on this directory. If the node was started with another "
+                    "XDG_RUNTIME_DIR, set the same one",
+                    in_use->message, platform::runtime_directory(platform::process_environment())));
   }
   std::string text = fmt::format("no neuroshardd runs on {}", path);
   if (reason.code == ErrorCode::Unavailable) text += fmt::format(" ({})", reason.message);

@@ -8,7 +8,9 @@
 #include "app/node/output/redaction.h"
 #include "core/base/redacting_logger.h"
 #include "core/config/former_names.h"
+#include "core/platform/file/directory_lock.h"
 #include "core/platform/file/paths.h"
+#include "core/platform/process/process_identity.h"
 
 namespace neuroshard::app {
 namespace {
@@ -70,6 +72,14 @@ std::string tell_crashes(CommandContext& context, const config::DataDirectory& d
 std::string read_told_crashes(storage::FileEnv& files, const std::string& folder) {
   const auto bytes = storage::read_file(files, marker_in(folder), max_marker_bytes);
   return bytes.ok() ? std::string(as_text(*bytes)) : std::string();
+}
+
+std::optional<Error> directory_in_use(const std::string& path, const Clock& clock) {
+  // The record stays when the holder has ended, and another process may have its number now.
+  if (!platform::find_process(platform::read_lock_holder(path).pid)) return std::nullopt;
+  const auto lock = platform::DirectoryLock::acquire(path, clock);
+  if (lock.ok() || lock.error().code != ErrorCode::Busy) return std::nullopt;
+  return lock.error();
 }
 
 Expected<std::string> data_directory_path(const CommandContext& context) {

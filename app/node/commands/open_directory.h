@@ -24,6 +24,10 @@ struct SettingFlags {
 void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
                        std::vector<config::Setting> settings = {});
 
+// The error of its lock while another process has the directory. The lock is tried only if its recorded holder lives: a core
+// that starts anew in its process waits for a lock that is taken for a moment (OpenMode::Stay).
+std::optional<Error> directory_in_use(const std::string& path, const Clock& clock);
+
 // The crash records of this folder that a start has told, for platform::read_crash_records().
 std::string read_told_crashes(storage::FileEnv& files, const std::string& folder);
 

@@ -13,6 +13,14 @@ constexpr Duration look = std::chrono::milliseconds(50);
 constexpr int looks = 300;         // the process ends well within 15 s of the final checkpoint
 constexpr int final_looks = 6000;  // of one that writes its final checkpoint already: five minutes
 
+// Of a node whose end somebody else asked for, who alone got the error of its final checkpoint.
+Expected<void> saved_all(const node::Snapshot& view) {
+  for (const node::Alert& alert : view.alerts)
+    if (alert.key == "checkpoint" && alert.severity == node::Severity::Critical)
+      return make_error(ErrorCode::Io, "the node has stopped without its final checkpoint: " + alert.message);
+  return {};
+}
+
 Expected<void> stop(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
   context.output.note("waiting for the final checkpoint…");
@@ -33,6 +41,7 @@ Expected<void> stop(CommandContext& context) {
   }
   if (ends_already && !ended)
     return make_error(ErrorCode::Timeout, "the node still ends; it does not start again");
+  if (ends_already) NS_RETURN_IF_ERROR(saved_all(*view));
   context.output.json_line(
       {{"stopped", true}, {"step", view->training.step}, {"checkpoint", view->checkpoint.newest}});
   context.output.line(fmt::format("Stopped after step {}; everything is saved.", view->training.step));

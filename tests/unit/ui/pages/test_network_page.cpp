@@ -276,7 +276,7 @@ void TestNetworkPage::loads_of_experts_held_elsewhere_are_unknown() {
   QCOMPARE(std::accumulate(counts.begin(), counts.end(), 0.0), 2.0);
   QCOMPARE(counts[0], 0.0);
   fixture_->node->experts = loads;
-  fixture_->publish([](node::Snapshot& next) { next.training.step = 5; });
+  fixture_->node->publish([](node::Snapshot& next) { next.training.step = 5; });
   const ExpertsPage& page = fixture_->show<ExpertsPage>();
   const auto said = [&page](const QString& words) {
     const auto labels = page.findChildren<QLabel*>();
