@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
+#include <utility>
 
 namespace neuroshard::data {
 namespace {
@@ -18,13 +20,14 @@ class PlanLoader final : public Loader {
     position_.shard_id = ring_.front().id;
     position_.recent_losses.reserve(options.rotation.window);
   }
-  ~PlanLoader() override { cancel_fetch_.cancel(); }
+  ~PlanLoader() override { give_up_fetch(); }
 
   void begin_round(std::uint64_t round, const Hash256& beacon) override {
     close_run();
     if (network_round_ && round < *network_round_) return;
     network_round_ = round;
-    if (beacon != Hash256{}) newest_ = BeaconDraw{round, beacon, ring_.total()};
+    // A draw holds while its shard is fetched: else a download longer than a round would never end.
+    if (beacon != Hash256{} && !(newest_ && waits_)) newest_ = BeaconDraw{round, beacon, ring_.total()};
   }
 
   Expected<Batch> next(std::uint64_t step, const CancelToken& cancel) override {
@@ -33,9 +36,11 @@ class PlanLoader final : public Loader {
     ring_.use(draw_of(position));  // a round that could not begin may have changed it
     if (begins_round(position, step)) rotation = begin_record(step, &position);
     if (!shard_ || shard_->entry.id != position.shard_id) {
+      NS_RETURN_IF_ERROR(fetch_needed(position.shard_id));
       NS_ASSIGN_OR_RETURN(shard_, dataset_.load(position.shard_id, cancel));
       fetch_ahead(position);
     }
+    waits_ = false;
     const BatchRecord record = record_of(position);
     const std::uint64_t number = position.in_network ? position.in_network->batches : step;
     NS_ASSIGN_OR_RETURN(Batch batch, make_batch(record, number, shard_->tokens, options_.sequence));
@@ -177,22 +182,60 @@ class PlanLoader final : public Loader {
     ++place->batches;
   }
 
-  // A full queue only means that the next shard is fetched when it is needed.
-  void fetch_ahead(const LoaderPosition& position) {
-    if (io_ == nullptr || ring_.size() < 2) return;
-    Dataset* dataset = &dataset_;
-    const bool posted =
-        io_->post([dataset, id = ring_.after(position.shard_id).id, cancel = cancel_fetch_.token()] {
-          if (!cancel.cancelled()) (void)dataset->prefetch(id, cancel);
+  // On the io thread.
+  struct Fetch {
+    ShardId id = 0;
+    CancelSource cancel;
+    std::future<Expected<void>> result;
+  };
+
+  static bool ends_within(const Fetch& fetch, Duration wait) {
+    return fetch.result.wait_for(wait) == std::future_status::ready;
+  }
+
+  void give_up_fetch() {
+    if (fetch_) fetch_->cancel.cancel();
+    fetch_.reset();
+  }
+
+  // In place of another one. Where the queue is full, the shard is fetched when it is needed next.
+  void begin_fetch(ShardId id) {
+    give_up_fetch();
+    Fetch fetch;
+    fetch.id = id;
+    const auto task = std::make_shared<std::packaged_task<Expected<void>()>>(
+        [dataset = &dataset_, id, cancel = fetch.cancel.token()]() -> Expected<void> {
+          if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "the shard is not needed any more");
+          return dataset->prefetch(id, cancel);
         });
-    (void)posted;
+    fetch.result = task->get_future();
+    if (io_->post([task] { (*task)(); })) fetch_ = std::move(fetch);
+  }
+
+  void fetch_ahead(const LoaderPosition& position) {
+    if (io_ != nullptr && ring_.size() >= 2) begin_fetch(ring_.after(position.shard_id).id);
+  }
+
+  // Where this thread must not wait for a download, the io thread gets the file of the shard here first.
+  Expected<void> fetch_needed(ShardId id) {
+    const bool waited = std::exchange(waits_, false);
+    if (io_ == nullptr || !options_.longest_wait) return {};
+    // A fetch ahead that ended long ago says nothing about now.
+    const bool goes_on = fetch_ && fetch_->id == id && (waited || !ends_within(*fetch_, Duration{}));
+    if (!goes_on) begin_fetch(id);
+    if (!fetch_ || !ends_within(*fetch_, *options_.longest_wait)) {
+      waits_ = true;
+      return make_error(ErrorCode::Busy, "the next text is still being fetched");
+    }
+    return std::exchange(fetch_, std::nullopt)->result.get();
   }
 
   Dataset& dataset_;
   const LoaderOptions options_;
   ShardRing ring_;
   Executor* const io_;
-  CancelSource cancel_fetch_;
+  std::optional<Fetch> fetch_;  // of the shard that is needed, or ahead
+  bool waits_ = false;          // the last next() gave Busy
   LoaderPosition position_;
   std::optional<std::uint64_t> network_round_;  // by begin_round()
   std::optional<BeaconDraw> newest_;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/base/cancel.h"
+#include "core/base/clock.h"
 #include "core/base/executor.h"
 #include "core/data/batch_list.h"
 #include "core/data/batch_plan.h"
@@ -66,6 +67,9 @@ struct LoaderOptions {
   // is used up instead of being repeated for a whole round.
   std::uint32_t steps_per_round = 1;
   RotationRule rotation;
+  // The most that next() waits for the download of a shard, which goes on beside it. None, or without an io
+  // executor: it waits until the shard is here.
+  std::optional<Duration> longest_wait;
 };
 
 // Threads: one (the training loop).
@@ -79,11 +83,12 @@ class Loader {
   virtual ~Loader() = default;
 
   // The network's round in progress, and its beacon (zeros: not known). An earlier round than the newest is
-  // ignored. The next batch begins a new run.
+  // ignored. The next batch begins a new run. While next() waits for a shard, an earlier beacon stays.
   virtual void begin_round(std::uint64_t round, const Hash256& beacon) = 0;
   // The batch of this step. A step of a later round than the last one begins a round: rotation is decided
   // then. Without a network, a round is steps_per_round steps. Blocks while a shard that is not here yet is
-  // downloaded.
+  // downloaded, at most for the longest wait. Busy: it is still being downloaded. A download that fails gives
+  // its error once, and the next call begins another.
   virtual Expected<Batch> next(std::uint64_t step, const CancelToken& cancel = {}) = 0;
   // The loss of the step that next() gave last; not finite: left out of the plateau rule.
   virtual void report_loss(float loss) = 0;

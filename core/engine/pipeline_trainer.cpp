@@ -140,8 +140,7 @@ void PipelineTrainer::stepped(const pipeline::StageLane::Stepped& step, std::uin
 
 // A source that does not answer holds up no work of others.
 Expected<void> PipelineTrainer::read_text(const CancelToken& cancel) {
-  const MonotonicTime now = clock_.monotonic_now();
-  if (text_away_ && now - text_away_->since < text_retry) return {};
+  if (text_away_ && clock_.monotonic_now() < text_away_->again) return {};
   {
     std::lock_guard lock(mutex_);
     if (texts_.size() >= texts_ahead) return {};
@@ -150,8 +149,10 @@ Expected<void> PipelineTrainer::read_text(const CancelToken& cancel) {
   text_away_.reset();
   if (!texts.ok()) {
     const ErrorCode code = texts.error().code;
-    if (code != ErrorCode::Unavailable && code != ErrorCode::Timeout) return texts.error();
-    text_away_ = Away{texts.error().describe(), clock_.monotonic_now()};
+    const bool comes = code == ErrorCode::Busy;
+    if (!comes && code != ErrorCode::Unavailable && code != ErrorCode::Timeout) return texts.error();
+    text_away_ = Away{make_error(comes ? code : ErrorCode::Unavailable, texts.error().describe()),
+                      clock_.monotonic_now() + (comes ? text_look : text_retry)};
     return {};
   }
   std::lock_guard lock(mutex_);
@@ -189,8 +190,7 @@ Expected<void> PipelineTrainer::compute_step(const CancelToken& cancel) {
     const MonotonicTime before = clock_.monotonic_now();
     if (assists && before - began > longest_assistance)
       return make_error(ErrorCode::Timeout, "the others need no step now");
-    if (!assists && lacks_text() && before - began > longest_assistance)
-      return make_error(ErrorCode::Unavailable, text_away_->what);
+    if (!assists && lacks_text() && before - began > longest_assistance) return text_away_->error;
     if (before - worked > longest_wait)
       return make_error(ErrorCode::Timeout, "no micro-batch has come for a while");
     if (run_job(*jobs) != JobQueue::Kind::Training) continue;  // pieces of texts are none of the step's work

@@ -88,7 +88,7 @@ class PipelineTrainer final {
     std::function<void()> before_step = nullptr;  // weights and moments are still those of the step before
     AnchorStage::Make make_text_stage = nullptr;
     std::uint64_t text_bytes = 0;
-    // A batch of this node's text, as micro-batches.
+    // A batch of this node's text, as micro-batches. Must not wait for a download: Busy while one goes on.
     std::function<Expected<std::vector<pipeline::MicroBatchText>>(const CancelToken&)> read_text = nullptr;
   };
   void attach(Model model);
@@ -102,11 +102,14 @@ class PipelineTrainer final {
   //   Timeout      no micro-batch comes for a second, or it assists and the others need no step soon
   //   Unavailable  the source of the text did not answer, and the others need no step soon; it is asked again when
   //                `text_retry` has passed
+  //   Busy         the text is still being fetched, and the others need no step soon; it is asked again when
+  //                `text_look` has passed
   //   else those of read_text()
   // After each, what was computed counts in the next call.
   Expected<train::InnerStep> step(const CancelToken& cancel);
 
   static constexpr Duration text_retry = std::chrono::seconds(5);
+  static constexpr Duration text_look = std::chrono::seconds(1);
 
  private:
   enum class Jobs : std::uint8_t { Texts, All };
@@ -135,10 +138,10 @@ class PipelineTrainer final {
   // For the step that comes, over several calls of step(). spent: all of their time.
   Duration computed_{}, spent_{};
   struct Away {
-    std::string what;
-    MonotonicTime since{};
+    Error error;  // Unavailable or Busy
+    MonotonicTime again{};
   };
-  std::optional<Away> text_away_;  // the source of the text did not answer last
+  std::optional<Away> text_away_;  // the source of the text did not answer last, or has not given it yet
 
   StageSpeed speed_;
   PipelineTexts generated_;

@@ -13,6 +13,9 @@
 namespace neuroshard::engine {
 namespace {
 
+// The compute thread has work for other nodes meanwhile.
+constexpr Duration longest_shard_wait = std::chrono::milliseconds(200);
+
 PrepareProgress::Phase phase_of(data::ImportProgress::Phase phase) {
   switch (phase) {
     case data::ImportProgress::Phase::Scanning: return PrepareProgress::Phase::Scanning;
@@ -212,6 +215,7 @@ data::LoaderOptions loader_options(const config::DataDirectory& directory) {
   options.sequence = static_cast<std::uint32_t>(consensus.sequence);
   options.batch_tokens = static_cast<std::uint32_t>(consensus.batch_tokens);
   options.own_batches = consensus.inner_steps > 0;
+  if (consensus.inner_steps > 0) options.longest_wait = longest_shard_wait;
   options.steps_per_round = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, consensus.inner_steps));
   return options;
 }

@@ -184,8 +184,9 @@ class TrainingSession {
 
   // One inner step. Errors: Cancelled (within one micro-batch; the unfinished step is discarded), Corrupt
   // (numbers are not finite), Exhausted (memory, even with one sequence at a time), Unavailable or Timeout (see
-  // text_is_away()). After an error the model is as before the step. A checkpoint that can't be written (disk
-  // full, read-only) raises an alert, and the session tries the next one as usual.
+  // text_is_away()), Busy (so, too: the text is still being fetched). After an error the model is as before the
+  // step. A checkpoint that can't be written (disk full, read-only) raises an alert, and the session tries the
+  // next one as usual.
   virtual Expected<StepReport> step(const CancelToken& cancel) = 0;
 
   // CPU threads from the next step on, at most those that the process may use; 0 = from the settings.
@@ -201,8 +202,8 @@ class TrainingSession {
   // history. Queries still work afterwards; step() does not.
   virtual Expected<void> finish() = 0;
 
-  // True when the last prepare() or step() failed because the source of the text did not answer: the same step
-  // may work later, or prepare() of another session.
+  // True when the last prepare() or step() failed because the source of the text did not answer, or has not
+  // given it yet: the same step may work later, or prepare() of another session.
   virtual bool text_is_away() const { return false; }
 
   // Steps done so far.

@@ -12,6 +12,7 @@ namespace neuroshard::engine::detail {
 namespace {
 
 constexpr Duration longest_text_wait = std::chrono::seconds(60);
+constexpr Duration look_again = std::chrono::seconds(1);  // at a text that is being fetched
 constexpr const char* text_alert = "data";
 
 }  // namespace
@@ -20,6 +21,18 @@ TextWait::TextWait(const EngineContext& context, TrainingProgress& progress)
     : context_(context), progress_(progress) {}
 
 void TextWait::begin(const Error& error) {
+  waits_ = true;
+  show();
+  const bool comes = error.code == ErrorCode::Busy;
+  const Duration wait = comes ? std::min(look_again, context_.options.text_retry) : tell(error);
+  context_.publisher.publish();
+  timer_ = context_.core.post_after(wait, [this] {
+    timer_.reset();
+    context_.jobs.advance();
+  });
+}
+
+Duration TextWait::tell(const Error& error) {
   const bool first = length_ == Duration{};
   // Other members may give the text as soon as they are there, and rounds don't wait for it.
   const Duration longest = context_.options.rounds ? context_.options.text_retry : longest_text_wait;
@@ -28,13 +41,8 @@ void TextWait::begin(const Error& error) {
       "The text to train on can't be fetched; the node tries again by itself. Check the network: " +
       error.describe();
   if (first) context_.services.logger.warning("data", message);
-  show();
   context_.publisher.raise({text_alert, node::Severity::Warning, message, {}});
-  context_.publisher.publish();
-  timer_ = context_.core.post_after(length_, [this] {
-    timer_.reset();
-    context_.jobs.advance();
-  });
+  return length_;
 }
 
 void TextWait::show() {
@@ -43,7 +51,8 @@ void TextWait::show() {
 
 void TextWait::end() {
   timer_.reset();
-  if (std::exchange(length_, Duration{}) == Duration{}) return;
+  if (!std::exchange(waits_, false)) return;
+  length_ = {};
   progress_.set_activity({});
   context_.publisher.clear(text_alert);
 }

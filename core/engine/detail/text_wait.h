@@ -1,5 +1,5 @@
-// The wait of a training whose text can't be fetched now, for example without a network: the training stays,
-// and the node tries again by itself.
+// The wait of a training whose text can't be fetched now, for example without a network, or is still being
+// fetched: the training stays, and the node tries again by itself.
 //
 // Threads: the core executor.
 #pragma once
@@ -18,7 +18,8 @@ class TextWait {
   // Both outlive it.
   TextWait(const EngineContext& context, TrainingProgress& progress);
 
-  // Shows the error, and lets the scheduler choose a job after some time; longer after each call.
+  // Shows the error, and lets the scheduler choose a job after some time; longer after each call. Busy: the text
+  // is still being fetched, which is no error, and the node looks soon.
   void begin(const Error& error);
   // Names the wait as the activity, without publishing it.
   void show();
@@ -28,10 +29,14 @@ class TextWait {
   bool runs() const { return timer_ != nullptr; }
 
  private:
+  // Raises the alert. The time until the next try.
+  Duration tell(const Error& error);
+
   const EngineContext& context_;
   TrainingProgress& progress_;
   std::unique_ptr<TimerHandle> timer_;
-  Duration length_{};  // of the last wait; 0 = the text is there
+  bool waits_ = false;  // the text is not there
+  Duration length_{};   // of the last wait after an error; 0 = there was none
 };
 
 }  // namespace neuroshard::engine::detail

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t most_kept_before_changes = 2;  // models before changes of the network's size
 
-// One shard is fetched ahead at a time.
+// One shard is fetched at a time; those before it in the queue were given up.
 constexpr std::size_t fetch_queue = 4;
 
 void put_text(char* target, std::size_t capacity, const std::string& text) {

@@ -35,11 +35,12 @@ struct SessionParts {
   }  // once the model is made
   // The state that a checkpoint would record now.
   TrainerState state_to_save() const;
-  // Notes whether the source of the text did not answer.
+  // Notes whether the source of the text did not answer, or has not given all of it yet.
   template <class T>
   void note_text(const Expected<T>& read) {
-    text_away = !read.ok() &&
-                (read.error().code == ErrorCode::Unavailable || read.error().code == ErrorCode::Timeout);
+    text_away =
+        !read.ok() && (read.error().code == ErrorCode::Unavailable ||
+                       read.error().code == ErrorCode::Timeout || read.error().code == ErrorCode::Busy);
   }
   // Writes to the log and the history. Warnings and errors go into the report as well.
   void tell(const SessionAlert& alert, StepReport* report);
@@ -55,7 +56,7 @@ struct SessionParts {
   std::shared_ptr<TrainingHistory> history;
   bool text_away = false;  // by note_text()
   std::unique_ptr<data::Dataset> dataset;
-  std::unique_ptr<Executor> fetcher;  // fetches the next shard while the current one trains
+  std::unique_ptr<Executor> fetcher;  // fetches shards beside the training
   std::unique_ptr<data::Loader> loader;
   std::optional<data::HeldOut> held_out;  // the part that is evaluated at intervals
 

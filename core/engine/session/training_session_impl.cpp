@@ -191,7 +191,8 @@ Expected<data::Batch> SessionImpl::next_batch(std::uint64_t step, StepReport* re
 Expected<train::InnerStep> SessionImpl::run_pipeline_step(StepReport* report, const CancelToken& cancel) {
   report->learning_rate = step_options(parts_.state.step + 1).learning_rate;
   auto done = parts_.services.pipeline->step(cancel);
-  parts_.text_away = !done.ok() && done.error().code == ErrorCode::Unavailable;
+  parts_.text_away =
+      !done.ok() && (done.error().code == ErrorCode::Unavailable || done.error().code == ErrorCode::Busy);
   if (done.ok()) parts_.loader->report_loss(static_cast<float>(done->loss));
   return done;
 }

@@ -56,7 +56,7 @@ inline std::string prose(std::uint64_t seed, std::size_t bytes) {
 }
 
 // Shards of consecutive numbers, in memory.
-class NumberDataset final : public detail::DatasetBase {
+class NumberDataset : public detail::DatasetBase {
  public:
   NumberDataset(storage::FileEnv& env, Manifest manifest)
       : DatasetBase(env, std::move(manifest), std::make_shared<Tokenizer>()) {}

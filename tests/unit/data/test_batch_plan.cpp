@@ -1,7 +1,10 @@
 // Batches that any peer can rebuild, rotation, the loader's position, and evaluation windows.
 #include <QtTest>
+#include <atomic>
 #include <cmath>
+#include <thread>
 
+#include "core/base/executor.h"
 #include "core/crypto/hash.h"
 #include "core/data/batch_plan.h"
 #include "core/data/held_out.h"
@@ -46,6 +49,38 @@ LoaderOptions small_options() {
   options.sequence = 16;
   options.batch_tokens = 64;
   return options;
+}
+
+// A source that does not answer for one shard until the test says so.
+class SlowDataset final : public NumberDataset {
+ public:
+  using NumberDataset::NumberDataset;
+  Expected<void> prefetch(ShardId id, const CancelToken& cancel) override {
+    ++asked;
+    while (held == id && !cancel.cancelled()) std::this_thread::yield();
+    if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
+    if (away) return make_error(ErrorCode::Timeout, "the publisher does not answer");
+    return {};
+  }
+  static constexpr std::int64_t nothing = -1;
+  std::atomic<std::int64_t> held{nothing};
+  std::atomic<bool> away{false};
+  std::atomic<int> asked{0};
+};
+
+LoaderOptions impatient_options() {
+  LoaderOptions options = small_options();
+  options.longest_wait = std::chrono::milliseconds(20);
+  return options;
+}
+
+// As a training asks that looks again.
+Expected<Batch> next_in_the_end(Loader& loader, std::uint64_t step) {
+  constexpr int most_tries = 500;
+  Expected<Batch> batch = loader.next(step);
+  for (int i = 0; i < most_tries && !batch.ok() && batch.error().code == ErrorCode::Busy; ++i)
+    batch = loader.next(step);
+  return batch;
 }
 
 // A smooth curve as of a language model on one shard: a power law down to a floor, with noise of the batches.
@@ -278,6 +313,92 @@ class TestBatchPlan : public QObject {
     NumberDataset without(env, manifest_of({shard_of(id + 5, 900)}));
     const auto lost = Loader::create(without, small_options()).value();
     QVERIFY(lost->restore(loader->position()).error().code == ErrorCode::NotFound);
+  }
+
+  void a_download_goes_on_while_the_loader_is_busy() {
+    neuroshard::testing::MemoryFileEnv env;
+    const Manifest manifest = manifest_of({shard_of(0, 200), shard_of(1, 200)});
+    NumberDataset local(env, manifest);
+    SlowDataset dataset(env, manifest);
+    const auto io = make_thread_executor("fetch", 4);
+    const auto loader = Loader::create(dataset, impatient_options(), io.get()).value();
+    const std::string before = loader->position().to_json();
+    dataset.held = loader->position().shard_id;
+    for (int i = 0; i < 3; ++i) {
+      const auto batch = loader->next(0);
+      QVERIFY(!batch.ok());
+      QCOMPARE(batch.error().code, ErrorCode::Busy);
+    }
+    QVERIFY2(dataset.asked <= 1, "one download");
+    QCOMPARE(dataset.loads, 0);
+    QCOMPARE(loader->position().to_json(), before);
+    dataset.held = SlowDataset::nothing;
+    const auto batch = next_in_the_end(*loader, 0);
+    QVERIFY2(batch.ok(), batch.ok() ? "" : batch.error().describe().c_str());
+    const auto expected = Loader::create(local, small_options()).value()->next(0).value();
+    QVERIFY(batch->tokens == expected.tokens);
+    QVERIFY2(loader->next(1).ok(), "the shard is here");
+  }
+
+  void a_failed_download_is_told_once_and_tried_again() {
+    neuroshard::testing::MemoryFileEnv env;
+    SlowDataset dataset(env, manifest_of({shard_of(0, 200)}));
+    const auto io = make_thread_executor("fetch", 4);
+    const auto loader = Loader::create(dataset, impatient_options(), io.get()).value();
+    dataset.held = 0;
+    QCOMPARE(loader->next(0).error().code, ErrorCode::Busy);
+    dataset.away = true;
+    dataset.held = SlowDataset::nothing;
+    const auto failed = next_in_the_end(*loader, 0);
+    QVERIFY(!failed.ok());
+    QCOMPARE(failed.error().code, ErrorCode::Timeout);
+    dataset.away = false;
+    QVERIFY(next_in_the_end(*loader, 0).ok());
+    QCOMPARE(dataset.asked.load(), 2);
+  }
+
+  void a_needed_shard_does_not_wait_for_one_ahead() {
+    neuroshard::testing::MemoryFileEnv env;
+    SlowDataset dataset(env, manifest_of({shard_of(0, 200), shard_of(1, 200), shard_of(2, 200)}));
+    const auto io = make_thread_executor("fetch", 4);
+    const auto loader = Loader::create(dataset, impatient_options(), io.get()).value();
+    const ShardId first = loader->position().shard_id;
+    dataset.held = (first + 1) % 3;
+    QCOMPARE(next_in_the_end(*loader, 0)->shard_id, first);
+    LoaderPosition elsewhere = loader->position();
+    elsewhere.shard_id = (first + 2) % 3;
+    QVERIFY(loader->restore(elsewhere).ok());
+    const auto batch = next_in_the_end(*loader, 1);
+    QVERIFY2(batch.ok(), batch.ok() ? "" : batch.error().describe().c_str());
+    QCOMPARE(batch->shard_id, elsewhere.shard_id);
+  }
+
+  // Else a download that lasts longer than a round would begin anew in each.
+  void a_draw_holds_while_its_shard_is_fetched() {
+    neuroshard::testing::MemoryFileEnv env;
+    std::vector<ShardEntry> shards;
+    for (ShardId id = 0; id < 10; ++id) shards.push_back(shard_of(id, 200));
+    SlowDataset dataset(env, manifest_of(std::move(shards)));
+    LoaderOptions options = impatient_options();
+    options.shard_count = 1;
+    const auto drawn = [&](std::uint8_t beacon) {
+      return network_shard_order(filled(beacon), options.node_id, 10, 1).front();
+    };
+    std::uint8_t later = 2;
+    while (drawn(later) == drawn(1)) ++later;
+    const auto io = make_thread_executor("fetch", 4);
+    const auto loader = Loader::create(dataset, options, io.get()).value();
+    dataset.held = drawn(1);
+    loader->begin_round(1, filled(1));
+    QCOMPARE(loader->next(0).error().code, ErrorCode::Busy);
+    loader->begin_round(2, filled(later));
+    QCOMPARE(loader->next(0).error().code, ErrorCode::Busy);
+    dataset.held = SlowDataset::nothing;
+    const auto batch = next_in_the_end(*loader, 0);
+    QVERIFY2(batch.ok(), batch.ok() ? "" : batch.error().describe().c_str());
+    QCOMPARE(batch->shard_id, drawn(1));
+    QCOMPARE(loader->record()->round, std::uint64_t{2});
+    QCOMPARE(loader->record()->draw->round, std::uint64_t{1});
   }
 
   void positions_from_a_disk_are_checked() {

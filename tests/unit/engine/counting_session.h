@@ -19,9 +19,10 @@ struct Script {
   std::atomic<bool> fail_prepare{false}, fail_finish{false};
   std::atomic<ErrorCode> prepare_error{ErrorCode::NotFound};
   std::atomic<int> prepare_away{0}, step_away{0};  // so many calls find the source of the text away
-  std::atomic<bool> hold{false};                   // a step lasts until it is cancelled
-  std::atomic<bool> hold_prepare{false};           // so does prepare(), or until this is false
-  engine::RoundModel* round_model = nullptr;       // of a node that takes part in outer rounds
+  std::atomic<ErrorCode> step_away_error{ErrorCode::Unavailable};
+  std::atomic<bool> hold{false};              // a step lasts until it is cancelled
+  std::atomic<bool> hold_prepare{false};      // so does prepare(), or until this is false
+  engine::RoundModel* round_model = nullptr;  // of a node that takes part in outer rounds
 };
 
 class CountingSession final : public engine::TrainingSession {
@@ -45,7 +46,7 @@ class CountingSession final : public engine::TrainingSession {
   Expected<engine::StepReport> step(const CancelToken& cancel) override {
     while (script_.hold && !cancel.cancelled()) QThread::yieldCurrentThread();
     if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
-    if (misses_text(script_.step_away)) return make_error(ErrorCode::Unavailable, "not reachable");
+    if (misses_text(script_.step_away)) return make_error(script_.step_away_error, "not reachable");
     if (script_.fail_at == script_.steps + 1)
       return make_error(ErrorCode::Corrupt, "the loss is not a number");
     engine::StepReport report;

@@ -46,6 +46,8 @@ struct Run {
 
   engine::StepReport step() {
     auto report = session->step(CancelToken());
+    // In a network, a busy machine may be late with its own text.
+    while (!report.ok() && report.error().code == ErrorCode::Busy) report = session->step(CancelToken());
     NS_CHECK(report.ok());
     return std::move(*report);
   }

@@ -37,6 +37,7 @@ class TestEngine : public QObject {
   void failed_preparation_is_told_and_can_be_repeated();
   void waits_for_its_text_data();
   void waits_for_its_text();
+  void an_alert_of_missing_text_stays_while_it_is_fetched();
   void a_wait_for_text_ends_with_a_pause_or_a_stop();
   void only_text_is_waited_for();
   void failed_step_saves_what_there_is();
@@ -84,6 +85,7 @@ void TestEngine::init() {
   script_.fail_prepare = script_.fail_finish = script_.hold = false;
   script_.prepare_error = ErrorCode::NotFound;
   script_.prepare_away = script_.step_away = 0;
+  script_.step_away_error = ErrorCode::Unavailable;
 }
 
 void TestEngine::cleanup() {
@@ -323,6 +325,24 @@ void TestEngine::waits_for_its_text() {
   QCOMPARE(script_.sessions.load(), prepared ? 1 : 3);
   QVERIFY(engine->snapshot()->alerts.empty());
   QVERIFY(engine->snapshot()->training.activity.empty());
+}
+
+void TestEngine::an_alert_of_missing_text_stays_while_it_is_fetched() {
+  constexpr int many = 1'000'000;
+  script_.step_away = many;
+  const auto engine = start(false, nullptr, std::chrono::milliseconds(1));
+  EventRecorder events(*engine);
+  QVERIFY(engine->start_training({.text_path = {}, .steps = 1}).ok());
+  QVERIFY(events.wait<node::AlertRaised>().has_value());
+  script_.step_away_error = ErrorCode::Busy;
+  const int tries = script_.step_away;
+  QTRY_VERIFY_WITH_TIMEOUT(script_.step_away < tries - 5, 20'000);
+  QCOMPARE(engine->snapshot()->alerts.size(), std::size_t{1});
+  QVERIFY(engine->snapshot()->alerts[0].message.find("can't be fetched") != std::string::npos);
+  script_.step_away = 0;
+  QVERIFY(events.wait<node::StepFinished>().has_value());
+  QVERIFY(events.state(node::RunState::Idle));
+  QVERIFY(engine->snapshot()->alerts.empty());
 }
 
 void TestEngine::a_wait_for_text_ends_with_a_pause_or_a_stop() {

@@ -3,6 +3,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include <algorithm>
 #include <atomic>
 
 #include "core/engine/engine.h"
@@ -75,10 +76,16 @@ class TestFinishRound : public QObject {
   void a_pause_ends_it();
   void alone_the_step_is_enough();
   void without_text_it_serves_the_rounds_at_once();
+  void text_that_is_still_fetched_raises_no_alert();
 
  private:
   bool trains_on(std::uint64_t from) const { return script_.steps > from + 2; }
   node::RunState state() const { return node_->snapshot()->state; }
+  bool alerts_of_text() const {
+    const auto view = node_->snapshot();
+    return std::any_of(view->alerts.begin(), view->alerts.end(),
+                       [](const node::Alert& alert) { return alert.key == "data"; });
+  }
 
   std::unique_ptr<QTemporaryDir> folder_;
   testing::NoSyncFileEnv files_;
@@ -98,6 +105,8 @@ void TestFinishRound::init() {
   said_ = std::make_shared<Said>();
   script_.steps = 0;
   script_.saved = 0;
+  script_.step_away = 0;
+  script_.step_away_error = ErrorCode::Unavailable;
   script_.round_model = &model_;
   RoundTrainerOptions rounds;
   rounds.inner_steps = inner_steps;
@@ -194,6 +203,21 @@ void TestFinishRound::without_text_it_serves_the_rounds_at_once() {
   QCOMPARE(node_->snapshot()->training.activity, std::string("waiting for data"));
   QCOMPARE(state(), node::RunState::Training);
   QCOMPARE(script_.steps.load(), steps);
+}
+
+// The node looks again soon, however long it waits after an error.
+void TestFinishRound::text_that_is_still_fetched_raises_no_alert() {
+  script_.step_away_error = ErrorCode::Busy;
+  script_.step_away = 1000;
+  trainer_->learner().start(start_of(9));
+  WAIT(node_->snapshot()->training.activity == "waiting for data");
+  QVERIFY(!alerts_of_text());
+  QCOMPARE(state(), node::RunState::Training);
+  const std::uint64_t steps = script_.steps;
+  script_.step_away = 0;
+  WAIT(script_.steps > steps);
+  WAIT(node_->snapshot()->training.activity != "waiting for data");
+  QVERIFY(!alerts_of_text());
 }
 
 NS_TEST(TestFinishRound)
