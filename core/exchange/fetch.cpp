@@ -298,7 +298,7 @@ void ContentFetch::record_fault(std::size_t index, const char* what) {
                                                  to_hex(holder.contact.id).substr(0, 16), what,
                                                  to_hex(request_.hash).substr(0, 16)));
   if (services_.conduct != nullptr)
-    services_.conduct->fault({holder.contact.id, holder.contact.endpoint}, net::Fault::WrongContent);
+    services_.conduct->fault(net::answerer(services_.caller, holder.contact), net::Fault::WrongContent);
 }
 
 // ---- Pieces.

@@ -76,6 +76,13 @@ class PeerCaller {
   virtual CallPath path_to(const Contact&) const { return CallPath::There; }
 };
 
+// The node behind a contact, after its answer. Its address is left out unless calls go there: the contact may
+// name that of somebody else.
+inline Caller answerer(const PeerCaller& caller, const Contact& contact) {
+  const bool there = caller.path_to(contact) == CallPath::There;
+  return {contact.id, there ? contact.endpoint : platform::Endpoint{}};
+}
+
 // Answers one request, at once or later, exactly once; an error travels to the caller as its code and
 // message.
 using Respond = std::function<void(Expected<Bytes>)>;

@@ -209,8 +209,8 @@ Expected<std::vector<data::ManifestClaim>> ExchangeService::manifests(Duration p
 }
 
 void ExchangeService::ask_for_manifests(const std::shared_ptr<Waiting>& waiting, MonotonicTime until) {
-  const auto malformed = [conduct = &host_.conduct()](const net::Contact& by) {
-    conduct->fault({by.id, by.endpoint}, net::Fault::Malformed);
+  const auto malformed = [&host = host_](const net::Contact& by) {
+    host.conduct().fault(net::answerer(host.member().caller(), by), net::Fault::Malformed);
   };
   exchange::ask_names(
       host_.member().caller(), host_.member().some(asked_at_a_time), manifest_name, answer_patience,
@@ -244,7 +244,7 @@ void ExchangeService::refuted(const data::ManifestClaim& claim) {
       services_.logger.warning("exchange",
                                fmt::format("node {} offers a manifest that the publisher has not signed",
                                            to_hex(by.id).substr(0, 16)));
-      host_.conduct().fault({by.id, by.endpoint}, net::Fault::BadSignature);
+      host_.conduct().fault(net::answerer(host_.member().caller(), by), net::Fault::BadSignature);
     }
     claims_.erase(false_one);
   });

@@ -58,6 +58,21 @@ sim::Handler makes_up_lists() {
   };
 }
 
+// Says where its calls go.
+class PathCaller final : public net::PeerCaller {
+ public:
+  PathCaller(net::PeerCaller& inner, net::CallPath path) : inner_(inner), path_(path) {}
+  void call(const net::Contact& peer, net::Method method, Bytes request, Duration deadline,
+            net::CallDone done) override {
+    inner_.call(peer, method, std::move(request), deadline, std::move(done));
+  }
+  net::CallPath path_to(const net::Contact&) const override { return path_; }
+
+ private:
+  net::PeerCaller& inner_;
+  const net::CallPath path_;
+};
+
 // Has no room for every second task.
 class CrowdedExecutor final : public Executor {
  public:
@@ -90,6 +105,7 @@ class TestExchangeFetch : public QObject {
   void many_false_lists_do_not_keep_a_fetch_alive();
   void silent_holders_do_not_keep_all_places();
   void claims_of_another_size_are_refused();
+  void a_fault_counts_for_an_address_only_if_calls_go_there();
   void an_answer_of_any_length_is_refused();
   void holders_that_vanish_leave_their_work_to_others();
   void nobody_left_is_an_error_and_what_came_is_kept();
@@ -286,6 +302,31 @@ void TestExchangeFetch::claims_of_another_size_are_refused() {
   QVERIFY(hosts.outcome->ok());
   QCOMPARE((*hosts.outcome)->liars, std::size_t{2});
   QVERIFY(hosts.content_of(0, "/fetched") == bytes);
+}
+
+// The contact may name the address of somebody else.
+void TestExchangeFetch::a_fault_counts_for_an_address_only_if_calls_go_there() {
+  net::ConductRules rules;
+  rules.internet_only = false;
+  for (const auto path : {net::CallPath::There, net::CallPath::Elsewhere, net::CallPath::None}) {
+    ExchangeHosts hosts(2);
+    hosts.network.set_handler(hosts.host(1).number, [](const net::Caller&, net::Method, ByteSpan,
+                                                       const net::Respond& respond) { respond(Bytes(3)); });
+    auto& own = hosts.host(0);
+    net::Conduct conduct(hosts.bans, hosts.world.clock(), false, rules);
+    PathCaller caller(hosts.network.caller(own.number), path);
+    for (int i = 0; i < 10; ++i) {
+      FetchServices services{caller,       own.executor,
+                             own.executor, hosts.world.clock(),
+                             own.files,    hosts.logger,
+                             &conduct,     [&hosts](const auto& found) { found({hosts.host(1).contact}); }};
+      ContentFetch fetch(std::move(services), hosts.request({Hash256{9}, size}), {},
+                         [](const Expected<FetchReport>&) {});
+      QVERIFY(hosts.world.run_until([&] { return !fetch.liars().empty(); }, hosts.world.now() + 10 * second));
+    }
+    QCOMPARE(conduct.faults(net::Fault::WrongContent), std::uint64_t{10});
+    QCOMPARE(conduct.welcome(hosts.host(1).contact.endpoint.ip), path != net::CallPath::There);
+  }
 }
 
 void TestExchangeFetch::an_answer_of_any_length_is_refused() {
