@@ -183,7 +183,10 @@ std::optional<std::size_t> ContentFetch::best_group(std::optional<std::size_t> e
   std::vector<std::size_t> members(groups_.size(), 0);
   for (const Holder& holder : holders_)
     if (holder.state == State::Ready) ++members[holder.group];
+  // False lists without pieces behind them must not outlast the only holders, whose line is slow.
+  const bool late = now - gained_ >= options_.patience / 2;
   const auto precedes = [&](std::size_t a, std::size_t b) {
+    if (late && groups_[a].gave != groups_[b].gave) return groups_[a].gave;
     if (groups_[a].pause != groups_[b].pause) return groups_[a].pause < groups_[b].pause;
     return members[a] > members[b];
   };
@@ -217,8 +220,8 @@ void ContentFetch::begin_group(std::size_t group, Expected<std::uint32_t> kept) 
   if (report_.received_bytes == 0)
     report_.resumed_bytes = std::min(written_ * piece_bytes, groups_[group].list->size);
   phase_ = Phase::Fetching;
-  heard_ = judged_ = services_.clock.monotonic_now();
-  given_ = 0;
+  heard_ = services_.clock.monotonic_now();
+  judge_from(heard_);
   // No patience for one that was silent before, nor for any number of lists that strangers make up.
   if (groups_[group].pause == Duration(0) && patient_groups_ < options_.patient_groups) {
     ++patient_groups_;
@@ -247,32 +250,41 @@ bool ContentFetch::would_lose(const PieceList& next) const {
          !std::equal(ours.begin(), ours.begin() + static_cast<std::ptrdiff_t>(written_), next.hashes.begin());
 }
 
+void ContentFetch::judge_from(MonotonicTime when) {
+  judged_ = when;
+  given_ = 0;
+}
+
 bool ContentFetch::gives_little(Duration window) {
   const MonotonicTime now = services_.clock.monotonic_now();
   const Duration since = now - judged_;
-  if (since < window) return false;
+  if (since < options_.silence) return false;
   Group& group = groups_[group_];
   const double enough = std::ldexp(options_.least_per_second * to_seconds(since), -group.slow);
-  const bool little = static_cast<double>(given_) < enough;
-  if (!little) group.pause = Duration(0);
-  judged_ = now;
-  given_ = 0;
-  return little;
+  if (static_cast<double>(given_) < enough) return since >= window;
+  group.pause = Duration(0);
+  judge_from(now);
+  return false;
 }
 
 void ContentFetch::leave_silent_group() {
   if (writing_) return;
+  const MonotonicTime now = services_.clock.monotonic_now();
   const std::optional<std::size_t> next = best_group(group_);
   const bool loses = next && would_lose(*groups_[*next].list);
   const Duration window = loses ? std::max(options_.silence, options_.patience / 2) : options_.silence;
-  const bool silent = services_.clock.monotonic_now() - heard_ >= window;
-  const bool little = gives_little(window);
+  const bool silent = now - heard_ >= window;
+  // A slow group may take as long as the bytes that would be lost need to come again at the least rate.
+  const double again = loses ? static_cast<double>(bytes_here()) / options_.least_per_second : 0;
+  const bool little = gives_little(std::max(window, Duration(static_cast<std::int64_t>(again * 1e9))));
   if (!next) {
+    if (little) judge_from(now);  // there is nobody to compare it with
     if (holders_.size() <= options_.holders || !silent) return;
     // Others are asked in the places of these. The group remains the present one, and is judged again some
     // time after its holders are back.
     set_aside(group_);
-    heard_ = judged_ = groups_[group_].not_before + options_.search_again;
+    heard_ = groups_[group_].not_before + options_.search_again;
+    judge_from(heard_);
     return;
   }
   const bool has_holders = std::any_of(holders_.begin(), holders_.end(), [this](const Holder& h) {
@@ -399,6 +411,7 @@ void ContentFetch::take_piece(std::uint32_t piece, Bytes bytes) {
   if (piece < written_ || arrived_.count(piece) != 0) return;  // it was received twice
   gained_ = heard_ = services_.clock.monotonic_now();
   given_ += bytes.size();
+  groups_[group_].gave = true;
   arrived_[piece] = std::move(bytes);
   write();
 }

@@ -10,7 +10,8 @@
 //
 // A group that gives nothing or little for some seconds is set aside where another one could give; one that
 // gives nothing, also where more holders are known than can be asked at the same time. Each time that
-// happens, it is left alone for longer, and groups that were left for less time are tried first.
+// happens, it is left alone for longer, and groups that were left for less time are tried first. Once no
+// piece has come for half of the patience, groups that gave some before are tried first.
 //
 // Faster holders give more pieces: each holder has a few requests in flight, more the faster it answers, and
 // gets a request for the next piece when it has answered one. Towards the end, and where one piece delays the others, a free
@@ -124,6 +125,7 @@ class ContentFetch {
     Duration pause{0};           // how long it was set aside at last; 0: it gave enough since
     MonotonicTime not_before{};  // the end of that
     int slow = 0;                // how often it was set aside for giving little
+    bool gave = false;           // a piece, at some time
   };
   struct Asked {
     std::size_t holder = 0;
@@ -138,11 +140,13 @@ class ContentFetch {
   void got_list(std::size_t holder, std::uint32_t first, Expected<Bytes> answer);
   void join_group(std::size_t holder);
   // Of those that were set aside for the shortest time, the one of most holders; `except`: not that one.
+  // After a long time without a piece, one that gave some comes first.
   std::optional<std::size_t> best_group(std::optional<std::size_t> except) const;
   void choose();
   void leave_silent_group();
-  // Whether the present group gave too little in a window that has just ended.
+  // Whether the present group has given too little for so long.
   bool gives_little(Duration window);
+  void judge_from(MonotonicTime when);
   void set_aside(std::size_t group);
   bool would_lose(const PieceList& next) const;
   void begin_group(std::size_t group, Expected<std::uint32_t> kept);

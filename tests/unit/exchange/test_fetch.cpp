@@ -48,6 +48,15 @@ sim::Handler only_lists(const Bytes& bytes) {
       };
 }
 
+// Answers a second later.
+sim::Handler late(ExchangeHosts& hosts, sim::Handler handler) {
+  return [&hosts, handler = std::move(handler)](const net::Caller& from, net::Method method, ByteSpan request,
+                                                const net::Respond& respond) {
+    const Bytes kept(request.begin(), request.end());
+    hosts.world.after(second, [=] { handler(from, method, kept, respond); });
+  };
+}
+
 // Lists other pieces each time, and has none of them.
 sim::Handler makes_up_lists() {
   return [made = std::make_shared<std::uint64_t>(0)](const net::Caller&, net::Method method, ByteSpan,
@@ -101,6 +110,8 @@ class TestExchangeFetch : public QObject {
   void a_silent_majority_holds_up_a_fetch_for_seconds_only();
   void a_majority_that_trickles_holds_up_a_fetch_for_seconds_only();
   void a_slow_line_is_no_slow_group();
+  void a_line_that_gets_slow_loses_nothing();
+  void a_slow_line_outlasts_many_false_lists();
   void new_lists_without_end_are_found_out();
   void many_false_lists_do_not_keep_a_fetch_alive();
   void silent_holders_do_not_keep_all_places();
@@ -246,6 +257,38 @@ void TestExchangeFetch::a_slow_line_is_no_slow_group() {
   const Bytes bytes = made_up_bytes(size, 1);
   const ContentRef content = hosts.give(1, bytes);
   hosts.network.set_handler(hosts.host(2).number, only_lists(made_up_bytes(size, 2)));
+  const auto fetch = hosts.fetch(0, hosts.request(content));
+  QVERIFY(hosts.ended_within(300 * second));
+  QVERIFY2(hosts.outcome->ok(), hosts.outcome->ok() ? "" : hosts.outcome->error().message.c_str());
+  QVERIFY(hosts.content_of(0, "/fetched") == bytes);
+  QVERIFY((*hosts.outcome)->received_bytes < 2 * size);
+}
+
+// The rest needs longer than the time after which a slow group is left that has given little before.
+void TestExchangeFetch::a_line_that_gets_slow_loses_nothing() {
+  constexpr std::size_t large = 50 * piece_bytes;
+  ExchangeHosts hosts(3);
+  const ContentRef content = hosts.give(1, made_up_bytes(large, 1));
+  hosts.network.set_handler(hosts.host(2).number, late(hosts, only_lists(Bytes(large, 2))));
+  const auto fetch = hosts.fetch(0, hosts.request(content));
+  QVERIFY(hosts.world.run_until([&] { return fetch->bytes_here() >= 15 * piece_bytes; },
+                                hosts.world.now() + 30 * second));
+  hosts.network.set_line(hosts.host(0).number, 100'000);
+  QVERIFY(hosts.ended_within(200 * second));
+  QVERIFY2(hosts.outcome->ok(), hosts.outcome->ok() ? "" : hosts.outcome->error().message.c_str());
+  QVERIFY((*hosts.outcome)->received_bytes < large * 13 / 10);
+}
+
+// The only holder is left once for giving little, and tried again before all others were silent in turn.
+void TestExchangeFetch::a_slow_line_outlasts_many_false_lists() {
+  sim::NetworkOptions line;
+  line.bytes_per_second = 100'000;
+  ExchangeHosts hosts(16, line);
+  const Bytes bytes = made_up_bytes(size, 1);
+  const ContentRef content = hosts.give(1, bytes);
+  for (std::size_t i = 2; i < 16; ++i)
+    hosts.network.set_handler(hosts.host(i).number,
+                              late(hosts, only_lists(Bytes(size, static_cast<std::uint8_t>(i)))));
   const auto fetch = hosts.fetch(0, hosts.request(content));
   QVERIFY(hosts.ended_within(300 * second));
   QVERIFY2(hosts.outcome->ok(), hosts.outcome->ok() ? "" : hosts.outcome->error().message.c_str());
