@@ -171,14 +171,8 @@ class Opening {
         continue;
       }
       // Nothing newer, or what is here under a false date.
-      if ((held.ok() && claim.updated_ms <= held->updated_ms) || is_held(claim)) continue;
-      NS_RETURN_IF_ERROR(clear());
-      PeerFile file;
-      file.sha256 = claim.sha256;
-      file.max_bytes = max_manifest_bytes;  // not the claimed size: the claim may be false in it alone
-      file.path = incoming_ + "/" + manifest_file_name;
-      file.patience = claim_patience;  // who claims it should have it
-      if (auto fetched = options_.peers->fetch(file, cancel_); !fetched.ok()) {
+      if ((held.ok() && claim.updated_ms <= held->updated_ms) || has(directory_, claim)) continue;
+      if (auto fetched = fetch_manifest(claim); !fetched.ok()) {
         if (fetched.error().code != ErrorCode::Unavailable) return std::move(fetched).error();
         last = std::move(fetched).error();
         continue;
@@ -204,6 +198,18 @@ class Opening {
   Expected<void> clear() {
     NS_RETURN_IF_ERROR(env_.remove_tree(incoming_));
     return env_.create_directories(incoming_);
+  }
+
+  // Into "incoming/". Several claims name one manifest if they differ in the rest: it is fetched once.
+  Expected<void> fetch_manifest(const ManifestClaim& claim) {
+    if (has(incoming_, claim)) return {};
+    NS_RETURN_IF_ERROR(clear());
+    PeerFile file;
+    file.sha256 = claim.sha256;
+    file.max_bytes = max_manifest_bytes;  // not the claimed size: the claim may be false in it alone
+    file.path = incoming_ + "/" + manifest_file_name;
+    file.patience = claim_patience;  // who claims it should have it
+    return options_.peers->fetch(file, cancel_);
   }
 
   Expected<void> get(const std::string& name, const std::string& url, std::uint64_t max_bytes) {
@@ -246,8 +252,8 @@ class Opening {
     return signature.ok() && (!options_.trust.publisher || signature->key == *options_.trust.publisher);
   }
 
-  bool is_held(const ManifestClaim& claim) const {
-    const auto bytes = storage::read_file(env_, directory_ + "/" + manifest_file_name, max_manifest_bytes);
+  bool has(const std::string& folder, const ManifestClaim& claim) const {
+    const auto bytes = storage::read_file(env_, folder + "/" + manifest_file_name, max_manifest_bytes);
     return bytes.ok() && crypto::sha256(*bytes) == claim.sha256;
   }
 

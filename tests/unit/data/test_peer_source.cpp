@@ -5,6 +5,7 @@
 
 #include <QTemporaryDir>
 #include <QtTest>
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
@@ -275,6 +276,8 @@ class TestPeerSource : public QObject {
     others.claims = {false_note, honest};
     QVERIFY(open_remote_dataset(*env_, clock_, logger_, options(&others), {}).ok());
     QVERIFY(others.refuted_claims == std::vector<ManifestClaim>{false_note});
+    // The liar costs a signature, not the manifest once more.
+    QCOMPARE(std::count(others.fetched.begin(), others.fetched.end(), honest.sha256), std::ptrdiff_t{1});
     // A false size is not believed, so the hash is enough.
     env_ = std::make_unique<MemoryFileEnv>();
     Others more(*env_);
