@@ -93,7 +93,7 @@ void PeerPool::connect(const Contact& contact, PeerTransport::Connected done) {
   if (peer->waiting.size() >= limits_.waiting_per_peer)
     return fail(make_error(ErrorCode::Exhausted, "too many calls wait for a connection to this peer"));
   if (!peer->dialling && clock_.monotonic_now() < peer->not_before) return fail(*peer->error);
-  peer->waiting.push_back({contact.endpoint, std::move(done)});
+  peer->waiting.push_back({contact.endpoint, clock_.monotonic_now(), std::move(done)});
   if (!peer->dialling) dial(peer);
 }
 
@@ -122,10 +122,13 @@ void PeerPool::connected(const std::shared_ptr<Peer>& peer, Expected<std::shared
   for (const Waiting& one : waiting) one.done(result);
 }
 
-// A false address that others name for a peer must not fail the calls that have the right one.
+// A false address that others name for a peer must not fail the calls that have the right one, nor may many
+// hold them up: the next call with another address than the last one's is dialled at once.
 void PeerPool::dial_another(const std::shared_ptr<Peer>& peer, std::vector<Waiting>& failed) {
-  const auto others = std::stable_partition(
-      failed.begin(), failed.end(), [&](const Waiting& one) { return one.at == peer->contact.endpoint; });
+  const MonotonicTime oldest = clock_.monotonic_now() - 2 * limits_.connect;
+  const auto others = std::stable_partition(failed.begin(), failed.end(), [&](const Waiting& one) {
+    return one.at == peer->contact.endpoint || one.since <= oldest;
+  });
   if (others == failed.end()) return;
   peer->waiting.assign(std::make_move_iterator(others), std::make_move_iterator(failed.end()));
   failed.erase(others, failed.end());

@@ -62,6 +62,7 @@ class PeerPool final : public PeerCaller {
   struct Peer;
   struct Waiting {  // for a connection
     platform::Endpoint at;
+    MonotonicTime since{};
     PeerTransport::Connected done;
   };
   using Peers = std::unordered_map<NodeId, std::shared_ptr<Peer>, NodeIdHash>;
@@ -72,7 +73,8 @@ class PeerPool final : public PeerCaller {
   std::optional<Error> refused(const NodeId& id);
   void dial(const std::shared_ptr<Peer>& peer);
   void connected(const std::shared_ptr<Peer>& peer, Expected<std::shared_ptr<PeerChannel>> result);
-  // Leaves those in `failed` that named the address of the last dial, and dials for the others.
+  // Leaves those in `failed` that named the address of the last dial or have waited for long, and dials for
+  // the others.
   void dial_another(const std::shared_ptr<Peer>& peer, std::vector<Waiting>& failed);
   void start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<PeerChannel>& channel, Method method,
              Bytes request, Duration deadline, CallDone done);

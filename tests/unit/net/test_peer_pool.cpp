@@ -113,6 +113,7 @@ class TestPeerPool : public QObject {
   void what_waits_is_bounded();
   void a_call_whose_connection_breaks_before_it_leaves();
   void an_address_that_is_named_during_a_dial_is_dialled_next();
+  void many_false_addresses_hold_up_a_call_for_seconds_only();
   void peers_are_bounded();
   void contacts_that_nobody_reaches_end_no_connection();
   void deadlines_grow_with_bytes();
@@ -277,6 +278,20 @@ void TestPeerPool::an_address_that_is_named_during_a_dial_is_dialled_next() {
   QVERIFY(w.world.run_until([&] { return *first; }, w.world.now() + 20 * second));
   QCOMPARE(pool.path_to(false_one), CallPath::Elsewhere);
   QVERIFY(pool.connected_at(id_of(2)) == true_one.endpoint);
+}
+
+void TestPeerPool::many_false_addresses_hold_up_a_call_for_seconds_only() {
+  World w;
+  sim::SimTransport& own = w.add(1);
+  PeerPool pool(own, *w.executors[0], w.world.clock());
+  w.add(2);
+  for (std::uint8_t i = 90; i < 98; ++i)
+    pool.call({id_of(2), contact_of(i).endpoint}, method, {1}, 5 * second, [](const Expected<Bytes>&) {});
+  std::optional<bool> answered;
+  pool.call(contact_of(2), method, {1}, 5 * second,
+            [&](const Expected<Bytes>& answer) { answered = answer.ok(); });
+  QVERIFY(w.world.run_until([&] { return answered.has_value(); }, w.world.now() + 15 * second));
+  QVERIFY(w.call(pool, 2)->ok());  // no address is waited for any more
 }
 
 void TestPeerPool::peers_are_bounded() {
