@@ -19,6 +19,12 @@ constexpr int no_such_entry = 714, conflict = 718, permanent_only = 725, not_aut
 constexpr int other_ports_tried = 8;
 
 Error upnp_error(int code, const char* doing) {
+  // miniupnpc's own codes are negative: the router has refused nothing.
+  if (code < 0)
+    return make_error(ErrorCode::Timeout,
+                      fmt::format("{} by UPnP failed: the router did not answer as expected (code {}); "
+                                  "restart it if this stays so",
+                                  doing, code));
   const char* text = strupnperror(code);
   const std::string reason =
       fmt::format("{} by UPnP failed: {} (code {})", doing, text ? text : "unknown", code);
