@@ -251,7 +251,7 @@ void TestRefusals::garbage_closes_its_address_to_strangers() {
 
 // A request of that size arrives at once from a known peer, and takes seconds where the bytes wait.
 void TestRefusals::bytes_of_a_node_that_was_only_reached_wait() {
-  constexpr std::size_t large = 256u << 10;
+  constexpr std::size_t large = 128u << 10;
   GrpcPair pair;
   const net::NodeId id = crypto::node_id(key_of(9).public_key());
   const net::KnownNode node{id, {platform::IpAddress::v4(127, 0, 0, 1)}};
