@@ -80,20 +80,32 @@ bool KeptVotes::may_vote(std::uint64_t height, std::size_t voters) {
   return height != *abstains_at_ || voters == 1;
 }
 
+bool KeptVotes::is_missed_at(const ChainTip& tip, const net::NodeId& self) const {
+  return abstains_at(tip.height() + 1) && tip.committee->size() > 1 && tip.committee->position(self);
+}
+
 bool KeptVotes::on_answer(const net::NodeId& from, std::uint64_t height, const Hash256& previous,
-                          const std::optional<Vote>& held, const std::vector<net::NodeId>& others) {
+                          const Answer& answer, const std::vector<net::NodeId>& others) {
   if (!abstains_at(height)) return false;
-  if (previous_ != previous) answers_.clear();
+  if (previous_ != previous) {
+    free_.clear();
+    is_bound_ = false;
+  }
   previous_ = previous;
-  // A vote of a later view may hide a commit of an earlier one.
-  answers_[from] = !held || (held->step == VoteStep::Prepare && held->view == 0);
-  const auto allows = [this](const net::NodeId& id) {
-    const auto answer = answers_.find(id);
-    return answer != answers_.end() && answer->second;
-  };
-  if (!std::all_of(others.begin(), others.end(), allows)) return false;
+  // A vote of a later view may hide a commit of an earlier one. It binds also when its holder forgets it.
+  const auto& newest = answer.newest;
+  is_bound_ = is_bound_ || (newest && (newest->step != VoteStep::Prepare || newest->view > 0));
+  // Votes of views that are far behind are forgotten.
+  if (answer.is_whole && answer.view <= views_kept) free_[from] = answer.view;
+  if (is_bound_) return false;
+  std::uint32_t view = 0;
+  for (const net::NodeId& id : others) {
+    const auto told = free_.find(id);
+    if (told == free_.end()) return false;
+    view = std::max(view, told->second);
+  }
   votes_.emplace();
-  begin_after(height, previous, 0);
+  begin_after(height, previous, view);
   return true;
 }
 

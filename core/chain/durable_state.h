@@ -22,8 +22,9 @@ namespace neuroshard::chain {
 
 // The votes of before the start. Where they can't be read this node abstains at the next height, at which it
 // may have voted: two votes that exclude each other would be evidence against it. Once all other voters have
-// told that they hold no commit of it, and no vote after view 0, it votes from view 1 on: what it signed before is in
-// no certificate, and no view has two votes of it (docs/protocol/safety.md). Threads: one.
+// told that they took no commit of it, and no vote after view 0, it votes in a later view than any of them: what it
+// signed before is in no certificate, and no view has two votes of it (docs/protocol/safety.md). A voter that may have
+// forgotten votes of this height can only speak against it. Threads: one.
 class KeptVotes {
  public:
   explicit KeptVotes(std::optional<AgreementMemory> votes = AgreementMemory{}) : votes_(std::move(votes)) {}
@@ -35,18 +36,26 @@ class KeptVotes {
   // Asked for every height, from the first one after the start on. A voter alone contradicts nobody.
   bool may_vote(std::uint64_t height, std::size_t voters);
   bool abstains_at(std::uint64_t height) const { return !votes_ && abstains_at_ == height; }
-  // A node at the same height told the newest vote of this node that it holds there; nothing: none. others: the other
-  // voters. Whether this node may vote from now on.
-  bool on_answer(const net::NodeId& from, std::uint64_t height, const Hash256& previous,
-                 const std::optional<Vote>& held, const std::vector<net::NodeId>& others);
+  // It abstains as one of several voters of the next block.
+  bool is_missed_at(const ChainTip& tip, const net::NodeId& self) const;
+  // What a node at the same height tells.
+  struct Answer {
+    std::optional<Vote> newest = {};  // of this node, there; nothing: it holds none
+    std::uint32_t view = 0;           // in which the answering node works
+    bool is_whole = true;             // it holds all that it took of this height
+  };
+  // others: the other voters. Whether this node may vote from now on.
+  bool on_answer(const net::NodeId& from, std::uint64_t height, const Hash256& previous, const Answer& answer,
+                 const std::vector<net::NodeId>& others);
   // This node voted up to this view and does not remember it: at this height it votes in later views only.
   void begin_after(std::uint64_t height, const Hash256& previous, std::uint32_t view);
 
  private:
   std::optional<AgreementMemory> votes_;  // nothing: they can't be read
   std::optional<std::uint64_t> abstains_at_;
-  Hash256 previous_{};                   // of the height of the answers
-  std::map<net::NodeId, bool> answers_;  // whether they allow it to vote
+  Hash256 previous_{};                         // of the height of the answers
+  std::map<net::NodeId, std::uint32_t> free_;  // that hold nothing against it, and their views
+  bool is_bound_ = false;                      // somebody showed a vote that may be in a certificate
 };
 
 class DurableState {

@@ -87,7 +87,7 @@ ChainNode::ChainNode(ChainServices services, ChainOptions options, const Hash256
              [this] {
                if (!history_) return StatusRequest{};
                const ChainTip& tip = history_->tip();
-               return restart_.request(tip, kept_votes_.abstains_at(tip.height() + 1));
+               return restart_.request(tip, kept_votes_.is_missed_at(tip, self_));
              }}),
       continuation_({options_.rules, services_.key, services_.checks, outbox_, services_.clock,
                      [this] { return history_ ? &history_->tip() : nullptr; },
@@ -128,7 +128,7 @@ void ChainNode::tick() {
   sync_.tick();
   if (history_) {
     const ChainTip& tip = history_->tip();
-    if (restart_.tick(tip, kept_votes_.abstains_at(tip.height() + 1))) open_height();
+    if (restart_.tick(tip, kept_votes_.is_missed_at(tip, self_))) open_height();
   }
   if (!durable_.is_writable()) durable_.save(local_);  // perhaps there is room again
   advance();
@@ -149,6 +149,7 @@ void ChainNode::advance() {
 void ChainNode::begin_history(History history, bool fresh) {
   const bool had_one = history_.has_value();
   retire_height();
+  forgot_votes_ = true;
   history_.emplace(std::move(history));
   open_start_.reset();
   outbox_.drop(outbox_key::genesis);
@@ -195,7 +196,10 @@ void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
   const bool here = height_ && height_->tip().height() + 1 == tip.height();
   const std::vector<Evidence> contradictions =
       here ? height_->contradictions(*block.certificate) : std::vector<Evidence>();
+  // An earlier start may have followed blocks that this one fetches, and have taken votes on the next one.
+  const bool may_have_forgotten = forgot_votes_ && !live;
   retire_height();
+  forgot_votes_ = may_have_forgotten;
   mempool_.on_tip(tip);
   relay_.on_tip(tip);
   continuation_.on_tip(tip);
@@ -226,6 +230,7 @@ void ChainNode::retire_height() {
   std::shared_ptr<Height> ending = std::move(height_);
   led_view_ = ending->led_view();
   kept_votes_.keep(ending->memory());
+  forgot_votes_ = true;
   ending->end();
   static_cast<void>(services_.executor.post([ending] {}));
 }

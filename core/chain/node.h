@@ -191,6 +191,8 @@ class ChainNode final : public ChainPort {
   std::vector<Evidence> own_evidence_;     // that no block has yet
   std::uint64_t relayed_ = 0;
   bool is_behind_blocks_ = false;  // this node's wall clock
+  // It may have taken votes on the next block before a start, or before it opened the height once more.
+  bool forgot_votes_ = true;
   MonotonicTime next_heartbeat_{};
   Statement said_;  // the last own statement
   std::uint64_t evidence_ = 0, bytes_received_ = 0;

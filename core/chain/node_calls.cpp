@@ -1,6 +1,7 @@
 // ChainNode: requests of peers, and the node's view of itself.
 #include <algorithm>
 
+#include "core/chain/ascending.h"
 #include "core/chain/node.h"
 #include "core/crypto/keys.h"
 
@@ -35,6 +36,15 @@ std::optional<Evidence> late_contradiction(const SignedVote& vote, const ChainTi
   auto both = contradiction(member->key, vote, newest->certificate->commits);
   if (!both && newest->certificate->lock) both = contradiction(member->key, vote, *newest->certificate->lock);
   return both;
+}
+
+// The voter's prepare in a lock on the next block, which outlasts the votes that a node took.
+std::optional<SignedVote> vote_in_lock(const AgreementMemory& memory, const ChainTip& tip,
+                                       std::uint32_t voter) {
+  const bool is_here = memory.height == tip.height() + 1 && memory.previous == tip.block->hash;
+  if (!is_here || !memory.lock) return std::nullopt;
+  const VoterSignature* signature = find_by(memory.lock->signatures, &VoterSignature::voter, voter);
+  return signature != nullptr ? std::optional(vote_of(*memory.lock, *signature)) : std::nullopt;
 }
 
 // It comes from the node that it is about, not from one that passes it on.
@@ -280,8 +290,12 @@ void ChainNode::on_status(const net::Contact& from, const ChainStatus& status) {
   const AgreementMemory& votes = height_ ? height_->memory() : kept_votes_.memory();
   const auto told = restart_.on_status(from.id, status, tip, {votes, services_.content.signed_by(self_)});
   if (told.forgotten) kept_votes_.begin_after(tip.height() + 1, tip.block->hash, told.forgotten->view);
-  const bool all_told = told.counts && kept_votes_.on_answer(from.id, tip.height() + 1, tip.block->hash,
-                                                             told.forgotten, tip.committee->others(self_));
+  // In a large committee only leaders have the votes.
+  const bool asks = kept_votes_.is_missed_at(tip, self_) && !tip.committee->is_collected();
+  const KeptVotes::Answer answer{told.forgotten, status.view, !status.forgot_votes};
+  const bool all_told =
+      asks && told.counts &&
+      kept_votes_.on_answer(from.id, tip.height() + 1, tip.block->hash, answer, tip.committee->others(self_));
   if (all_told) services_.logger.info("chain", "all voters told what they hold, so this node votes again");
   if (told.changed || all_told) open_height();
   const auto position = tip.committee->position(from.id);
@@ -299,8 +313,13 @@ Expected<Bytes> ChainNode::on_status_request(const net::NodeId& from, ByteSpan r
   if (!asked.asks_signed || tip.registry->find(from) == nullptr) return encode_status(answer);
   answer.of_asker = services_.content.signed_by(from);
   const auto position = tip.committee->position(from);
-  const SignedVote* vote = height_ && position ? height_->vote_of(*position) : nullptr;
-  if (vote != nullptr) answer.of_asker.vote = *vote;
+  answer.forgot_votes = forgot_votes_;
+  if (!position) return encode_status(answer);
+  if (const SignedVote* vote = height_ ? height_->vote_of(*position) : nullptr)
+    answer.of_asker.vote = *vote;
+  else
+    answer.of_asker.vote = vote_in_lock(height_ ? height_->memory() : kept_votes_.memory(), tip,
+                                        tip.committee->members()[*position].number);
   return encode_status(answer);
 }
 
@@ -314,7 +333,7 @@ ChainStatus ChainNode::status() const {
   status.tip = tip.block->hash;
   status.round = tip.registry->round();
   status.first_height = history_->first_height();
-  status.view = height_ ? height_->view() : 0;
+  status.view = height_ && height_->is_due() ? height_->view() : 0;
   return status;
 }
 
@@ -358,8 +377,7 @@ ChainView ChainNode::view() const {
     view.stalled = height_->is_stalled();
   }
   view.runs_twice = restart_.runs_twice();
-  view.lacks_votes = tip.committee->position(self_) && tip.committee->size() > 1 &&
-                     kept_votes_.abstains_at(tip.height() + 1);
+  view.lacks_votes = kept_votes_.is_missed_at(tip, self_);
   return view;
 }
 

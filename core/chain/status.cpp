@@ -11,6 +11,9 @@ auto status_fields(auto& status) {
                   status.awaits_genesis);
 }
 
+// Before the vote.
+constexpr std::uint8_t has_vote = 1, has_forgotten = 2;
+
 }  // namespace
 
 Bytes encode_status_request(const StatusRequest& request) {
@@ -37,7 +40,8 @@ Bytes encode_status(const ChainStatus& status) {
   Bytes bytes = bytes_of(status_fields(status));
   append_flag(bytes, status.asker.has_value());
   if (status.asker) append_array(bytes, encode_heartbeat(*status.asker));
-  append_flag(bytes, vote.has_value());
+  bytes.push_back(
+      static_cast<std::uint8_t>((vote ? has_vote : 0) | (status.forgot_votes ? has_forgotten : 0)));
   if (vote) append_array(bytes, encode_vote(*vote));
   append_flag(bytes, contribution.has_value());
   if (contribution) append_record(bytes, entry_fields(*contribution));
@@ -54,7 +58,10 @@ Expected<ChainStatus> decode_status(ByteSpan bytes) {
   if (in.flag()) {
     NS_ASSIGN_OR_RETURN(status.asker, decode_heartbeat(in.bytes(heartbeat_bytes)));
   }
-  if (in.flag()) {
+  const auto votes = in.number<std::uint8_t>();
+  if (votes > (has_vote | has_forgotten)) in.fail();
+  status.forgot_votes = (votes & has_forgotten) != 0;
+  if ((votes & has_vote) != 0) {
     NS_ASSIGN_OR_RETURN(vote, decode_vote(in.bytes(signed_vote_bytes)));
   }
   if (in.flag()) in.read(entry_fields(contribution.emplace()));

@@ -4,7 +4,7 @@
 //   request  nothing: the asking node has no history; or asks u8 (1: for what it signed) · its heartbeat
 //   answer   genesis 32 · height u64 · tip 32 · round u64 · first height u64 · view u32 · awaits genesis u8 ·
 //            of the asking node, each with 0 or 1 before it: heartbeat · vote · contribution, as an entry ·
-//            vector: hash of its content 32, signature 64
+//            vector: hash of its content 32, signature 64. Before the vote it is 2 or 3 if votes were forgotten
 //
 // Canonical bytes; no signature is checked here. Threads: any. Errors: Corrupt.
 #pragma once
@@ -39,10 +39,11 @@ struct ChainStatus {
   Hash256 tip{};
   std::uint64_t round = 0;
   std::uint64_t first_height = 0;       // of the blocks that it can give
-  std::uint32_t view = 0;               // of the next height
+  std::uint32_t view = 0;               // of the next height, once its block is due
   bool awaits_genesis = false;          // wants to begin; has no history
   std::optional<Heartbeat> asker = {};  // the newest that it has of the asking node
   SignedByMember of_asker = {};
+  bool forgot_votes = false;  // that it took at the next height; the asking node's may be among them
   friend bool operator==(const ChainStatus&, const ChainStatus&) = default;
 };
 Bytes encode_status(const ChainStatus& status);

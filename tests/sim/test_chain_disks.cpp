@@ -34,6 +34,7 @@ class TestChainDisks : public QObject {
   void an_old_disk_image_that_signs_at_once_is_found_out();
   void a_lost_disk_with_its_key_expels_nobody();
   void lost_votes_stop_no_network();
+  void lost_votes_are_not_cast_again_after_a_power_cut();
   void an_image_of_the_same_height_expels_nobody_data();
   void an_image_of_the_same_height_expels_nobody();
   void an_image_of_the_same_height_that_nobody_questions_is_found_out();
@@ -253,12 +254,47 @@ void TestChainDisks::lost_votes_stop_no_network() {
       lab.world.kill(1);
       lab.world.disk(1).records.erase(chain::ChainStore::Record::Votes);
       lab.world.start(1);
+      if (at < 1) {
+        // No block is due yet, and the one that votes again begins none.
+        const auto votes = [&] { return lab.world.chain(1).view().state == chain::NodeState::Voting; };
+        QVERIFY2(lab.world.run_until(votes, lab_round / 2), lab.text("votes").c_str());
+        lab.run_for(2 * lab_second);
+        QVERIFY2(!lab.world.chain(0).view().block_due, lab.text("idle").c_str());
+      }
       const std::uint64_t round = lab.world.round(0);
       QVERIFY2(lab.world.run_to_round(round + 3, 60 * lab_round), lab.text("goes on").c_str());
       const std::string text = lab.text("lost votes");
       QVERIFY2(!lab.world.chain(1).view().lacks_votes, text.c_str());
       QVERIFY2(lab.world.seen().conflicts + lab.world.seen().twice == 0, text.c_str());
       for (std::size_t node = 0; node < 2; ++node)
+        QVERIFY2(lab.world.chain(node).view().evidence == 0, text.c_str());
+    }
+}
+
+// The others have forgotten what they took of it, so that they hold none is no answer.
+void TestChainDisks::lost_votes_are_not_cast_again_after_a_power_cut() {
+  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed)
+    for (const double at : {3.9, 4.1, 4.3, 4.5}) {
+      ChainLab lab(lab_options(seed, 4));
+      QVERIFY2(lab.world.run_to_round(3, 40 * lab_round), lab.text("three rounds").c_str());
+      lab.run_for(in_seconds(at));
+      for (std::size_t node = 0; node < 4; ++node) lab.world.kill(node);
+      lab.world.disk(1).records.erase(chain::ChainStore::Record::Votes);
+      lab.world.start_all();
+      const std::uint64_t height = lab.world.height(1);
+      bool votes = false;
+      const auto is_over = [&] {
+        const chain::ChainView view = lab.world.chain(1).view();
+        votes = votes || (view.state == chain::NodeState::Voting && view.height == height);
+        return view.height > height;
+      };
+      QVERIFY2(lab.world.run_until(is_over, 20 * lab_round), lab.text("the next block").c_str());
+      QVERIFY2(!votes, lab.text("it abstains").c_str());
+      const std::uint64_t round = lab.world.round(0);
+      QVERIFY2(lab.world.run_to_round(round + 3, 60 * lab_round), lab.text("goes on").c_str());
+      const std::string text = lab.text("a power cut");
+      QVERIFY2(lab.world.seen().conflicts + lab.world.seen().twice == 0, text.c_str());
+      for (std::size_t node = 0; node < 4; ++node)
         QVERIFY2(lab.world.chain(node).view().evidence == 0, text.c_str());
     }
 }

@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include <map>
+#include <utility>
 
 #include "core/chain/durable_state.h"
 #include "tests/support/test_main.h"
@@ -66,6 +67,8 @@ class TestDurableState : public QObject {
   void after_unreadable_votes_a_voter_abstains_once();
   void votes_that_are_missing_beside_a_log_are_unreadable();
   void without_its_votes_it_votes_when_all_others_have_told();
+  void a_vote_that_was_shown_binds_when_its_holder_forgets_it();
+  void who_may_have_forgotten_votes_allows_none();
   void votes_in_a_view_that_others_saw_are_not_repeated();
   void votes_of_a_height_that_is_opened_again_bind();
   void votes_that_can_not_be_kept_do_not_leave();
@@ -137,28 +140,62 @@ void TestDurableState::votes_that_are_missing_beside_a_log_are_unreadable() {
   QCOMPARE(log.errors.size(), std::size_t(1));
 }
 
-// Planted: a vote of a later view, or half of the answers, must not be enough.
-void TestDurableState::without_its_votes_it_votes_when_all_others_have_told() {
+namespace {
+
+// A voter without its record at height 8, and the two others.
+struct Asking {
+  bool told(const net::NodeId& from, const KeptVotes::Answer& answer) {
+    return lost.on_answer(from, 8, previous, answer, {one, two});
+  }
+  Vote vote(VoteStep step, std::uint32_t view) const { return {step, 8, previous, view, Hash256{9}}; }
   const Hash256 previous{1};
-  const net::NodeId one{1}, two{2}, stranger{3};
-  const std::vector<net::NodeId> others{one, two};
-  const Vote prepare{VoteStep::Prepare, 8, previous, 0, Hash256{9}};
-  Vote commit = prepare, later = prepare;
-  commit.step = VoteStep::Commit;
-  later.view = 1;
-  KeptVotes lost(std::nullopt);
-  QVERIFY(!lost.may_vote(8, 3) && lost.abstains_at(8) && !lost.abstains_at(9));
-  const auto told = [&](const net::NodeId& from, const std::optional<Vote>& held) {
-    return lost.on_answer(from, 8, previous, held, others);
-  };
-  QVERIFY(!lost.on_answer(one, 8, Hash256{2}, {}, others));  // of another history
-  QVERIFY(!told(two, prepare) && !told(stranger, {}));
-  QVERIFY(!told(one, commit) && !told(one, later) && !lost.may_vote(8, 3));
-  QVERIFY(told(one, {}));
-  QVERIFY(lost.may_vote(8, 3) && !lost.abstains_at(8) && !told(one, {}));
-  QCOMPARE(lost.memory().height, std::uint64_t(8));
-  QVERIFY(lost.memory().previous == previous && !lost.memory().prepared && !lost.memory().lock);
-  QCOMPARE(lost.memory().view, 1u);
+  const net::NodeId one{1}, two{2};
+  KeptVotes lost{std::nullopt};
+  const bool votes_at_once = lost.may_vote(8, 3);
+};
+
+}  // namespace
+
+// Planted: half of the answers must not be enough.
+void TestDurableState::without_its_votes_it_votes_when_all_others_have_told() {
+  Asking f;
+  QVERIFY(!f.votes_at_once && f.lost.abstains_at(8) && !f.lost.abstains_at(9));
+  const Vote commit = f.vote(VoteStep::Commit, 0);
+  QVERIFY(!f.lost.on_answer(f.one, 8, Hash256{2}, {commit}, {f.one, f.two}));  // of another history
+  QVERIFY(!f.told(f.two, {f.vote(VoteStep::Prepare, 0)}) && !f.told(net::NodeId{3}, {}));
+  QVERIFY(!f.lost.may_vote(8, 3));
+  QVERIFY(f.told(f.one, {}));
+  QVERIFY(f.lost.may_vote(8, 3) && !f.lost.abstains_at(8) && !f.told(f.one, {}));
+  QCOMPARE(f.lost.memory().height, std::uint64_t(8));
+  QVERIFY(f.lost.memory().previous == f.previous && !f.lost.memory().prepared && !f.lost.memory().lock);
+  QCOMPARE(f.lost.memory().view, 1u);
+}
+
+void TestDurableState::a_vote_that_was_shown_binds_when_its_holder_forgets_it() {
+  for (const auto& [step, view] : {std::pair(VoteStep::Commit, 0u), std::pair(VoteStep::Prepare, 1u)}) {
+    Asking f;
+    QVERIFY(!f.told(f.two, {}));
+    QVERIFY(!f.told(f.one, {f.vote(step, view)}));
+    QVERIFY(!f.told(f.one, {}) && !f.told(f.two, {}) && !f.lost.may_vote(8, 3));
+    // With another block before, it is another height.
+    QVERIFY(!f.lost.on_answer(f.one, 8, Hash256{2}, {}, {f.one, f.two}));
+    QVERIFY(f.lost.on_answer(f.two, 8, Hash256{2}, {}, {f.one, f.two}));
+  }
+}
+
+void TestDurableState::who_may_have_forgotten_votes_allows_none() {
+  Asking f;
+  const std::optional<Vote> none;
+  QVERIFY(!f.told(f.one, {none, 2}));
+  QVERIFY(!f.told(f.two, {none, 0, false}));                                  // it was started since
+  QVERIFY(!f.told(f.two, {f.vote(VoteStep::Prepare, 0), 0, false}));          // it may have had later ones
+  QVERIFY(!f.told(f.two, {none, views_kept + 1}) && !f.lost.may_vote(8, 3));  // too late for them
+  QVERIFY(f.told(f.two, {none, 1}));
+  QCOMPARE(f.lost.memory().view, 3u);
+
+  Asking bound;
+  QVERIFY(!bound.told(bound.one, {bound.vote(VoteStep::Commit, 0), 0, false}));
+  QVERIFY(!bound.told(bound.one, {}) && !bound.told(bound.two, {}) && !bound.lost.may_vote(8, 3));
 }
 
 void TestDurableState::votes_in_a_view_that_others_saw_are_not_repeated() {

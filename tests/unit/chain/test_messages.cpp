@@ -228,11 +228,18 @@ void TestChainMessages::answers_and_status_are_canonical() {
   ChainStatus whole = status;
   whole.asker = heartbeat();
   whole.of_asker.vote = samples::vote();
+  whole.forgot_votes = true;
   whole.of_asker.contribution = ContributionEntry{3, 4, samples::filled(5), samples::filled(6), {}, {}};
   whole.of_asker.vector = VectorClaim{{}, 0, 0, samples::filled(7), {}};
   QCOMPARE(samples::format_fault(encode_status(whole), samples::reencoder(decode_status, encode_status)),
            std::string());
   QVERIFY(*decode_status(encode_status(whole)) == whole);
+  ChainStatus forgetful = status;
+  forgetful.forgot_votes = true;
+  Bytes without_vote = encode_status(forgetful);
+  QVERIFY(*decode_status(without_vote) == forgetful);
+  without_vote[without_vote.size() - 3] = 4;  // before the vote, the contribution and the vector
+  QVERIFY(!decode_status(without_vote).ok());
   const StatusRequest asked{true, heartbeat()};
   Bytes cut = encode_status_request(asked);
   while (cut.size() > 1) {  // nothing at all is the request of a node without a history
