@@ -120,11 +120,12 @@ void Height::remember(const AgreementMemory& memory, std::function<void()> then)
   });
 }
 
-// Checks what the block itself shows before anything is computed: its time, and the voters that it marks.
+// Checks what the block itself shows before anything is computed: its time, and the voters that it marks. Of a locked
+// block a quorum has believed both.
 bool Height::is_plausible(const Block& block, Demand demand) const {
+  if (demand == Demand::Nothing) return true;
   const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
-  if (!is_plausible_time(block.header.time_ms, tip_.block->header.time_ms, wall)) return false;
-  return demand == Demand::Nothing ||
+  return is_plausible_time(block.header.time_ms, tip_.block->header.time_ms, wall) &&
          services_.presence.agrees_with(block.body.silent, services_.clock.monotonic_now());
 }
 

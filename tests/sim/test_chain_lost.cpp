@@ -47,6 +47,7 @@ class TestChainLost : public QObject {
   void a_cut_heals();
   void a_cut_between_all_heals();
   void clocks_that_were_ahead_once_stop_nothing();
+  void a_lock_of_clocks_that_were_ahead_stops_nothing();
   void halves_name_each_other_as_missing();
   void one_of_four_dies_in_mid_round_and_comes_back();
   void the_power_goes_for_all();
@@ -114,6 +115,31 @@ void TestChainLost::clocks_that_were_ahead_once_stop_nothing() {
   const std::uint64_t ahead_ms = tip_ms();
   CHECK_LAB(lab, settles(lab) && is_safe(lab));
   QVERIFY(tip_ms() > ahead_ms && tip_ms() < ahead_ms + 1000);
+}
+
+// No commit arrives before the power goes, so the voters have a lock and no certificate.
+void TestChainLost::a_lock_of_clocks_that_were_ahead_stops_nothing() {
+  bool holds = false, locked = false;
+  ChainLab lab(lab_options(4, 4), true, [&](std::size_t) -> test::EditingCaller::Edit {
+    return [&](const net::Contact&, PostKind kind, Bytes* post) {
+      if (!holds || kind != PostKind::Vote) return Fate::Send;
+      const auto item = chain::decode_item(*post, Hash256{});
+      const auto* vote = item.ok() ? std::get_if<chain::SignedVote>(&*item) : nullptr;
+      if (vote == nullptr || vote->vote.step != chain::VoteStep::Commit) return Fate::Send;
+      locked = true;
+      return Fate::Drop;
+    };
+  });
+  CHECK_LAB(lab, lab.world.run_to_round(2, 20 * lab_round));
+  holds = true;
+  lab.world.world().jump_wall(std::chrono::hours(2));
+  CHECK_LAB(lab, lab.world.run_until([&] { return locked; }, 10 * lab_round));
+  lab.run_for(lab_second);
+  for (std::size_t i = 0; i < 4; ++i) lab.world.kill(i);
+  lab.world.world().jump_wall(-std::chrono::hours(2));
+  holds = false;
+  lab.world.start_all();
+  CHECK_LAB(lab, settles(lab) && is_safe(lab));
 }
 
 // Neither half can certify a block, so nobody votes. The status names the other half as missing, and not the own one.
