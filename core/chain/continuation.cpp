@@ -65,13 +65,15 @@ bool Continuation::may_ask(const Block& succession) const {
   if (asks() && asks()->hash == succession.hash) return false;
   const net::NodeId self = crypto::node_id(services_.key.public_key());
   const std::vector<std::uint32_t>& continuing = succession.body.succession->continuing;
-  return std::none_of(
-      tip->committee->members().begin(), tip->committee->members().end(), [&](const CommitteeMember& member) {
-        if (member.id == self || std::binary_search(continuing.begin(), continuing.end(), member.number))
-          return false;
-        const auto heard = heard_.find(member.id);
-        return heard != heard_.end() && is_recent(heard->second.at) && heard->second.height <= tip->height();
-      });
+  std::uint64_t units = 0;
+  for (const CommitteeMember& member : tip->committee->members()) {
+    const auto heard = heard_.find(member.id);
+    const bool is_here = heard != heard_.end() && is_recent(heard->second.at) &&
+                         heard->second.height <= tip->height() &&
+                         !std::binary_search(continuing.begin(), continuing.end(), member.number);
+    if (member.id == self || is_here) units += member.units;
+  }
+  return !tip->committee->is_stall_quorum(units);
 }
 
 void Continuation::others_adopted(const BlockPtr& succession) {

@@ -51,6 +51,7 @@ class TestChainReturns : public QObject {
   void two_that_restart_go_on_without_the_third();
   void of_two_one_restarts_at_once();
   void those_that_come_after_a_succession_follow_when_their_persons_agree();
+  void two_that_come_together_after_a_succession_are_both_asked();
 };
 
 // One of three goes on by its person's decision. Then a member that was left out comes back, a newcomer comes that has
@@ -85,6 +86,31 @@ void TestChainReturns::those_that_come_after_a_succession_follow_when_their_pers
   QVERIFY2(lab.world.run_to_round(lab.world.round(0) + 2, 60 * lab_round), lab.text("all").c_str());
   QCOMPARE(lab.world.seen().conflicts, 0u);
   QCOMPARE(lab.world.chain(0).view().voters, std::size_t{3});
+}
+
+// Two of four go on by a person's decision. The other two hear each other and are too few for a chain of their own.
+void TestChainReturns::two_that_come_together_after_a_succession_are_both_asked() {
+  ChainLab lab(lab_options(1, 4));
+  QVERIFY2(lab.world.run_to_round(2, 20 * lab_round), lab.text("four").c_str());
+  for (const std::size_t node : {2, 3}) lab.world.kill(node);
+  lab.run_for(60 * lab_second);
+  const auto begun = lab.world.chain(0).continuation().continue_without({lab.world.id(2), lab.world.id(3)});
+  QVERIFY2(begun.ok(), begun.ok() ? "" : begun.error().message.c_str());
+  const auto asked = [&](std::size_t node) { return lab.world.chain(node).view().asks_succession; };
+  QVERIFY2(lab.world.run_until([&] { return asked(1).has_value(); }, 5 * lab_round), "the second is asked");
+  lab.world.chain(1).continuation().agree(*asked(1));
+  const std::uint64_t round = lab.world.round(0);
+  QVERIFY2(lab.world.run_to_round(round + 3, 60 * lab_round), lab.text("two go on").c_str());
+  for (const std::size_t node : {2, 3}) lab.world.start(node);
+  const auto both_asked = [&] { return asked(2).has_value() && asked(3).has_value(); };
+  QVERIFY2(lab.world.run_until(both_asked, 20 * lab_round), lab.text("both are asked").c_str());
+  for (const std::size_t node : {2, 3}) lab.world.chain(node).continuation().agree(*asked(node));
+  const auto are_back = [&] {
+    return !lab.world.chain(2).is_away() && !lab.world.chain(3).is_away() &&
+           lab.world.round(2) == lab.world.round(0) && lab.world.round(3) == lab.world.round(0);
+  };
+  QVERIFY2(lab.world.run_until(are_back, 60 * lab_round), lab.text("both are back").c_str());
+  QCOMPARE(lab.world.seen().conflicts, 0u);
 }
 
 void TestChainReturns::a_node_dies_at_each_kind_of_message_data() {
