@@ -42,6 +42,7 @@ class Continuation {
   Expected<void> continue_without(const std::vector<net::NodeId>& without);
   // A proposal of another node's person that waits for this node's, or a succession that others have adopted; null: none.
   const BlockPtr& asks() const { return recovery_.asks(); }
+  bool waits_to_follow() const { return recovery_.waits_to_follow(); }
   // Whether this node's person is to decide on a succession that others have adopted: not while this chain can go on
   // without a person, with the voters that the block leaves out, are heard and have no newer block.
   bool may_ask(const Block& succession) const;

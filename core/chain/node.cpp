@@ -88,7 +88,8 @@ ChainNode::ChainNode(ChainServices services, ChainOptions options, const Hash256
                if (!history_) return StatusRequest{};
                const ChainTip& tip = history_->tip();
                return restart_.request(tip, kept_votes_.is_missed_at(tip, self_));
-             }}),
+             },
+             [this] { return continuation_.waits_to_follow(); }}),
       continuation_({options_.rules, services_.key, services_.checks, outbox_, services_.clock,
                      [this] { return history_ ? &history_->tip() : nullptr; },
                      [this](const CertifiedBlock& block) { (void)take_block(block, true); }},

@@ -216,12 +216,10 @@ void Recovery::others_adopted(const BlockPtr& block, const Registry& before) {
 }
 
 Recovery::Output Recovery::agree(const Hash256& block, const Situation& situation) {
-  agreed_.insert(block);
-  if (adopted_ && adopted_->hash == block && !asked_.block) {
-    adopted_.reset();  // with it the hash may go
-    return {};
-  }
-  if (!asked_.block || asked_.block->hash != block || signing_) return {};
+  const Hash256 agreed = block;  // which may go with adopted_
+  agreed_.insert(agreed);
+  if (adopted_ && adopted_->hash == agreed) adopted_.reset();
+  if (!asked_.block || asked_.block->hash != agreed || signing_) return {};
   if (judge(*asked_.block, situation) != Verdict::Taken) return {};
   return sign(asked_, situation);
 }

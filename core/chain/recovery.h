@@ -69,6 +69,8 @@ class Recovery {
   Verdict take(const SuccessionProposal& proposal, const Situation& situation, Output* output);
   // The newest proposal that waits for this node's person, or else a succession that others have adopted; null: none.
   const BlockPtr& asks() const { return asked_.block ? asked_.block : adopted_; }
+  // A succession that others have adopted waits for this node's person.
+  bool waits_to_follow() const { return adopted_ != nullptr; }
   // Others have adopted this succession of the next height, which holds. This node may not before its person agrees.
   void others_adopted(const BlockPtr& block, const Registry& before);
   // The person agrees with this succession: to sign it if it waits, to adopt it in any case.

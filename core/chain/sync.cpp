@@ -11,6 +11,7 @@ namespace {
 constexpr Duration answers_live = std::chrono::minutes(2);
 constexpr Duration compare_again_after = std::chrono::minutes(1);
 constexpr Duration believe_again_after = std::chrono::minutes(1);
+constexpr Duration look_again_after = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -145,6 +146,9 @@ void ChainSync::ask(const net::NodeId& peer) {
 void ChainSync::fetch_blocks(const net::Contact& contact) {
   const History* own = host_.history();
   if (own == nullptr) return;
+  const MonotonicTime now = clock_.monotonic_now();
+  const bool waits = host_.waits_for_person();
+  if (waits && now < look_again_) return;
   // The blocks of a large network are large: one source at a time, the others after it if it has too few.
   const bool one_by_one = own->tip().committee->is_collected();
   if (one_by_one && stranger_ != contact.id && counted(fetching_) > 0) {
@@ -153,6 +157,7 @@ void ChainSync::fetch_blocks(const net::Contact& contact) {
     return;
   }
   if (!begins_fetch(contact.id)) return;
+  if (waits) look_again_ = now + look_again_after;
   // A certified block may take the place of a succession.
   const bool replaceable = own->tip().block->body.succession.has_value();
   const std::uint64_t from = own->tip().height() + (replaceable ? 0 : 1);

@@ -44,6 +44,8 @@ class ChainSync {
     // A peer's status, whatever its history.
     std::function<void(const net::Contact& from, const ChainStatus& status)> on_status;
     std::function<StatusRequest()> status_request;
+    // The next block is known and waits for this node's person: its blocks are fetched seldom, to look for another one.
+    std::function<bool()> waits_for_person;
   };
   ChainSync(History::Services services, net::PeerCaller& caller, Peers& peers, Executor& executor,
             const Clock& clock, SyncOptions options, TrustAnchor trust, const net::NodeId& self,
@@ -127,6 +129,7 @@ class ChainSync {
   std::map<net::NodeId, std::size_t> unshown_;
   std::string refused_;
   MonotonicTime next_poll_{};
+  MonotonicTime look_again_{};  // while the next block waits for the person
   std::optional<MonotonicTime> first_answer_;
   Lifetime lifetime_;
 };

@@ -1,4 +1,5 @@
-// The calls with which a node catches up: strangers that announce blocks and then hang keep no member waiting.
+// The calls with which a node catches up: strangers that announce blocks and then hang keep no member waiting, and
+// blocks that wait for the person are not fetched all the time.
 #include <QtTest>
 
 #include <algorithm>
@@ -60,6 +61,7 @@ struct Bench {
   neuroshard::testing::ManualExecutor executor;
   ManualClock clock;
   StrangerFetches limits{clock, nullptr, 1};
+  bool waits_for_person = false;
   ChainSync sync{chain.services(),
                  peers,
                  peers,
@@ -72,7 +74,7 @@ struct Bench {
                  limits,
                  {[this] { return &history; }, [](const CertifiedBlock&) { return Expected<void>(); },
                   [](const History&) {}, [](const net::Contact&, const ChainStatus&) {},
-                  [] { return StatusRequest(); }}};
+                  [] { return StatusRequest(); }, [this] { return waits_for_person; }}};
 };
 
 }  // namespace
@@ -116,6 +118,25 @@ class TestSyncSlots : public QObject {
     bench.clock.advance(std::chrono::minutes(1));
     bench.announces(stranger(1));
     QCOMPARE(bench.fetches(), std::size_t{3});
+  }
+
+  void blocks_that_wait_for_the_person_are_fetched_once_a_minute() {
+    Bench bench;
+    bench.waits_for_person = true;
+    const auto catch_up = [&] {
+      for (std::size_t i = 1; i <= 3; ++i) {
+        bench.sync.catch_up(bench.chain.parties[i].id);
+        bench.peers.fail_all();
+      }
+    };
+    catch_up();
+    QCOMPARE(bench.fetches(), std::size_t{1});
+    bench.clock.advance(std::chrono::minutes(1));
+    catch_up();
+    QCOMPARE(bench.fetches(), std::size_t{2});
+    bench.waits_for_person = false;  // it has agreed
+    catch_up();
+    QCOMPARE(bench.fetches(), std::size_t{5});
   }
 };
 
