@@ -7,6 +7,7 @@ namespace neuroshard::engine {
 namespace {
 
 constexpr std::size_t queue = 256;
+
 }  // namespace
 
 RoundFiles::RoundFiles(storage::FileEnv& files, std::string folder, Logger& logger, Executor& node)
@@ -54,12 +55,24 @@ RoundThread::RoundThread(Executor& node)
     : node_(std::make_shared<net::Mailbox>(node)), thread_(make_thread_executor("ns-rounds", queue)) {}
 
 void RoundThread::run(std::function<void()> job, std::function<void()> done) {
-  // The node has few computations at a time. If the queue is ever full, the node gets no result of this
-  // computation.
-  static_cast<void>(thread_->post([this, job = std::move(job), done = std::move(done)] {
-    job();
-    node_->put(done);
-  }));
+  waiting_.emplace_back(std::move(job), std::move(done));
+  pump();
+}
+
+// Each one that ends makes room for another.
+void RoundThread::pump() {
+  while (!waiting_.empty() && under_way_ < queue) {
+    ++under_way_;
+    static_cast<void>(thread_->post([this, life = lifetime_.token(), next = std::move(waiting_.front())] {
+      next.first();
+      node_->put([this, life, done = next.second] {
+        if (life.alive()) --under_way_;
+        done();
+        if (life.alive()) pump();
+      });
+    }));
+    waiting_.pop_front();
+  }
 }
 
 }  // namespace neuroshard::engine

@@ -3,11 +3,14 @@
 // the new one is there, never a part.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/base/executor.h"
+#include "core/base/lifetime.h"
 #include "core/base/log.h"
 #include "core/net/mailbox.h"
 #include "core/rounds/learner.h"
@@ -39,15 +42,21 @@ class RoundFiles final : public rounds::RoundStore {
   std::unique_ptr<Executor> disk_;            // last: it is joined first
 };
 
-// Runs the computations of a node's rounds on a thread of its own.
+// Runs the computations of a node's rounds on a thread of its own. Those that its queue has no room for wait before it;
+// the rounds bound their number.  Threads: the node's executor.
 class RoundThread final : public rounds::RoundWork {
  public:
   explicit RoundThread(Executor& node);  // outlives it
   void run(std::function<void()> job, std::function<void()> done) override;
 
  private:
+  void pump();
+
   const std::shared_ptr<net::Mailbox> node_;
-  std::unique_ptr<Executor> thread_;
+  std::deque<std::pair<std::function<void()>, std::function<void()>>> waiting_;
+  std::size_t under_way_ = 0;  // on the thread, or their ends on their way to the node
+  Lifetime lifetime_;
+  std::unique_ptr<Executor> thread_;  // last: it is joined first
 };
 
 }  // namespace neuroshard::engine

@@ -343,9 +343,12 @@ void RoundFetcher::got_payload(const std::shared_ptr<Task>& task, Source& last) 
     return checked(task, last, *payload, task->holds(**payload));
   const auto holds = std::make_shared<bool>(false);  // the other thread's until the end
   const auto source = static_cast<std::size_t>(&last - task->sources.data());
+  ++checks_;
   work_->run([holds, check = task->holds, whole = *payload] { *holds = check(*whole); },
              [this, life = lifetime_.token(), task, source, whole = *payload, holds] {
-               if (life.alive() && !task->over) checked(task, task->sources[source], whole, *holds);
+               if (!life.alive()) return;
+               --checks_;
+               if (!task->over) checked(task, task->sources[source], whole, *holds);
              });
 }
 

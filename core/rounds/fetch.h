@@ -67,6 +67,8 @@ class RoundFetcher {
   bool abandon(const Ticket& ticket);
 
   std::uint64_t bytes_received() const { return bytes_received_; }
+  // A whole payload is here and is being checked.
+  bool checks() const { return checks_ > 0; }
   // The newest anchor's leaves are right, but its header is another one than this node's: another tokenizer, or
   // model version. This node can never hold such an anchor.
   bool other_identity() const { return other_identity_; }
@@ -111,6 +113,7 @@ class RoundFetcher {
   const FetchOptions options_;
   WrongBytes wrong_;
   RoundWork* work_ = nullptr;
+  std::size_t checks_ = 0;  // of the work, under way
   bool other_identity_ = false;
   std::uint64_t bytes_received_ = 0, calls_ = 0;
   std::map<std::uint64_t, std::unique_ptr<TimerHandle>> widenings_;  // by call

@@ -32,7 +32,7 @@ struct RoundCounts {
   std::size_t contributions = 0;  // of anybody
   std::size_t expected = 0;       // members, candidates too, that contributed lately or are new
   std::size_t complete = 0;       // of them: all payloads are here
-  bool payloads_move = false;     // pieces arrived lately
+  bool payloads_move = false;     // pieces arrived lately, or are being checked
 };
 
 // A member with fewer than H steps contributes what it has from then on, so that fast members don't wait for slow

@@ -409,6 +409,7 @@ RoundCounts TrainingRounds::counts() const {
 }
 
 bool TrainingRounds::payloads_move() const {
+  if (fetcher_.checks()) return true;
   return services_.clock.monotonic_now() - moved_at_ < std::max(clock_.grace(), 2 * fetcher_.piece_took());
 }
 

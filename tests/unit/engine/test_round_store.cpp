@@ -3,6 +3,9 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include <algorithm>
+#include <future>
+
 #include "core/engine/round_store.h"
 #include "core/engine/state_file.h"
 #include "tests/support/pump_executor.h"
@@ -140,6 +143,29 @@ class TestRoundStore : public QObject {
     QVERIFY(node.run_until([&] { return order.size() == 3; }));
     QVERIFY((order == std::vector<int>{0, 1, 2}));
     QCOMPARE(elsewhere.load(), 3);
+  }
+
+  // Each of them ends, also where the first one takes long.
+  void more_computations_than_the_queue_holds_are_all_run() {
+    constexpr int all = 1000;
+    testing::PumpExecutor node;
+    RoundThread work(node);
+    std::promise<void> go;
+    const std::shared_future<void> begins = go.get_future().share();
+    std::atomic<int> run{0};
+    std::vector<int> order;
+    for (int i = 0; i < all; ++i) {
+      work.run(
+          [&run, begins] {
+            begins.wait();
+            ++run;
+          },
+          [&order, i] { order.push_back(i); });
+    }
+    go.set_value();
+    QVERIFY(node.run_until([&] { return order.size() == std::size_t{all}; }));
+    QVERIFY(std::is_sorted(order.begin(), order.end()));
+    QCOMPARE(run.load(), all);
   }
 };
 

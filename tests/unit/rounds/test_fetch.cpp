@@ -183,15 +183,16 @@ class TestFetch : public QObject {
     LaterWork work;
     Fixture f({first, second});
     f.fetcher.check_with(work);
+    QVERIFY(!f.fetcher.checks());
     f.calls.give_all(content(9));
-    QVERIFY(f.ends == 0 && f.calls.waiting.empty());
+    QVERIFY(f.ends == 0 && f.calls.waiting.empty() && f.fetcher.checks());
     work.run_all();  // they are wrong
-    QVERIFY(f.ends == 0 && !f.calls.waiting.empty());
+    QVERIFY(f.ends == 0 && !f.calls.waiting.empty() && !f.fetcher.checks());
     f.calls.give_all(f.wanted);
-    QVERIFY(f.ends == 0 && f.calls.waiting.empty());
+    QVERIFY(f.ends == 0 && f.calls.waiting.empty() && f.fetcher.checks());
     QCOMPARE(work.jobs.size(), std::size_t{1});
     work.run_all();
-    QVERIFY(f.has_it());
+    QVERIFY(f.has_it() && !f.fetcher.checks());
     QCOMPARE(f.calls.asked[second], int(pieces));
   }
 
