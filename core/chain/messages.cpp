@@ -308,10 +308,10 @@ StrangerItem item_of_stranger(ByteSpan item) {
     case kind_proposal:
     case kind_vote:
     case kind_new_view:
-    case kind_locked: return StrangerItem::Later;
+    case kind_locked:
+    case kind_voucher_offer: return StrangerItem::Later;
     case kind_evidence:
-    case kind_succession:
-    case kind_voucher_offer: return StrangerItem::Refuse;
+    case kind_succession: return StrangerItem::Refuse;
     default: return item[0] >= first_rounds_kind ? StrangerItem::Refuse : StrangerItem::Read;
   }
 }

@@ -71,17 +71,18 @@ std::optional<Verdict> verdict_unread(const History* history, const net::NodeId&
   return std::nullopt;
 }
 
-// A candidate keeps one voucher, and anybody can be a member. So only a voter's own voucher counts.
+// A candidate keeps one voucher, and anybody can be a member. So only a voter's own voucher counts. Later: its issuer may
+// vote by a block that this node has not got yet.
 Verdict verdict_of_offer(const HeldVoucher& held, const net::NodeId& from, const ChainTip& tip,
                          const Hash256& network) {
-  const MemberRecord* issuer = tip.registry->find(from);
-  if (issuer == nullptr) return Verdict::NotMember;
-  const WalletRecord* wallet = tip.registry->wallet(issuer->wallet);
-  const bool may_vouch = wallet != nullptr && wallet->voter && wallet->is_trusted();
-  if (!may_vouch || issuer->key != held.voucher.issuer ||
+  if (crypto::node_id(held.voucher.issuer) != from ||
       crypto::KeyPair::from_seed(held.secret).public_key() != held.voucher.key)
     return Verdict::Inadmissible;
-  return voucher_holds(held.voucher, network) ? Verdict::Taken : Verdict::BadSignature;
+  if (!voucher_holds(held.voucher, network)) return Verdict::BadSignature;
+  const MemberRecord* issuer = tip.registry->find(from);
+  const WalletRecord* wallet = issuer != nullptr ? tip.registry->wallet(issuer->wallet) : nullptr;
+  const bool may_vouch = wallet != nullptr && wallet->voter && wallet->is_trusted();
+  return may_vouch ? Verdict::Taken : Verdict::Later;
 }
 
 }  // namespace
@@ -178,6 +179,7 @@ Verdict ChainNode::on_item(const net::Caller& caller, ChainItem& item) {
       if (!node.membership_ || !node.history_) return Verdict::Busy;
       const ChainTip& tip = node.history_->tip();
       const Verdict verdict = verdict_of_offer(item.held, from, tip, node.options_.rules.network);
+      if (verdict == Verdict::Later) node.sync_.catch_up(from);
       if (verdict != Verdict::Taken) return verdict;
       node.membership_->take_voucher(item.held, tip);
       node.say_missing_statement();

@@ -92,6 +92,7 @@ class TestChainMessages : public QObject {
   void every_item_is_canonical();
   void kinds_have_their_numbers();
   void unknown_kinds_are_unsupported();
+  void a_strangers_voucher_is_wanted_later();
   void a_block_is_the_one_that_was_voted_on();
   void a_full_lock_is_an_earlier_one_of_the_same_block();
   void an_announced_block_is_the_one_that_comes();
@@ -139,6 +140,12 @@ void TestChainMessages::unknown_kinds_are_unsupported() {
     QVERIFY(decode(bytes).error().code == ErrorCode::Unsupported);
   }
   for (const std::uint8_t kind : {32, 255}) QVERIFY(decode(Bytes{kind}).ok());
+}
+
+// Its sender may have got its vote in a block that the recipient lacks.
+void TestChainMessages::a_strangers_voucher_is_wanted_later() {
+  const Bytes offer = encode_item(VoucherOffer{{samples::voucher(), samples::filled(77)}});
+  QVERIFY(item_of_stranger(offer) == StrangerItem::Later);
 }
 
 void TestChainMessages::a_block_is_the_one_that_was_voted_on() {
