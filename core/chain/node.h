@@ -84,7 +84,7 @@ struct ChainView {
   bool lacks_votes = false;  // its record of them can't be read, so it does not vote on the next block
   bool revoked = false;      // this node's wallet has revoked its key
   Outlook outlook = Outlook::Certifies;
-  std::optional<Hash256> asks_succession;  // a proposal that waits for this node's person
+  std::optional<Hash256> asks_succession;  // waits for this node's person, as a proposal or adopted by others
   bool refused_anchors = false;            // no history yet, and a peer begins with other weights
   // The network's, or the one that it will have, where this node's initial model is for another.
   std::optional<Hash256> wanted_tokenizer;

@@ -197,7 +197,8 @@ struct ChainView {
   // "needs_a_person" (too few: those return, or this node's person goes on without them).
   std::string outlook;
   double person_needed_seconds = 0;  // for so long the outlook was "needs_a_person"
-  std::string asks_succession;       // block hash: another member's person goes on, and waits for this one's
+  // Block hash: members go on without some, or did so while this node was away. Its person decides whether it follows.
+  std::string asks_succession;
   std::vector<OtherHistory> others;  // max_other_histories of them
 };
 

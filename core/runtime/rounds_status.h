@@ -44,7 +44,7 @@ struct RoundsSeen {
   std::optional<status::Standstill> standstill;
   std::optional<Duration> voucher_awaited;  // this candidate lacks nothing else, for so long
   std::size_t others = 0;                   // peers that hold another history of this network
-  bool asks_succession = false;             // a proposal to go on waits for this node's person
+  bool asks_succession = false;             // this node's person decides whether it goes on with others
   std::vector<node::RefusedEntry> refused;
 };
 

@@ -86,8 +86,8 @@ void add_chain_warnings(const OwnRounds& own, std::vector<Warning>* warnings) {
   if (own.asks_succession)
     warnings->push_back(
         {"rounds_succession",
-         "Another member goes on without members that are gone, and asks this node to go on with "
-         "it. To agree: neuroshardd network continue --agree"});
+         "Members go on without others that are gone, or went on while this node was away. This node "
+         "follows them once you agree: neuroshardd network continue --agree"});
   if (own.other_histories > 0)
     warnings->push_back(
         {"rounds_history",

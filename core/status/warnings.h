@@ -42,7 +42,7 @@ struct OwnRounds {
   LineNeed need{};
   double voucher_awaited_seconds = 0;  // this candidate lacks nothing but a voucher, for so long
   std::size_t other_histories = 0;     // peers that hold another history of this network
-  bool asks_succession = false;  // another member's person goes on without some, and waits for this one's
+  bool asks_succession = false;        // this node's person decides whether it goes on with others
 };
 struct Warning {
   // "rounds_standstill", "rounds_agreement", "rounds_sync", "rounds_repaired", "rounds_trouble",

@@ -99,10 +99,10 @@ void ChainCard::ask() {
             .arg(without.join(QLatin1Char('\n')));
     question.action = tr("Go on without them");
   } else {
-    question.title = tr("Go on together with another member?");
+    question.title = tr("Go on together with these members?");
     question.text =
-        tr("Another member goes on without members that are gone. If you agree, this node goes on with "
-           "it, and the missing members lose their votes until they return.");
+        tr("Members go on without others that are gone, or went on while this node was away. If you "
+           "agree, this node goes on with them. Those that are left out have no votes until they return.");
     question.action = tr("Agree");
   }
   confirm(this, question, [this, without, agree = QString::fromStdString(chain.asks_succession)] {

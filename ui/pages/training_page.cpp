@@ -297,10 +297,10 @@ void TrainingPage::continue_network(const QStringList& without, const QString& a
         return node.decisions().continue_network(request, std::move(reply));
       },
       [this](const Expected<node::ContinuationReply>& reply) {
-        rounds_->show_continuation(
-            reply.ok() ? tr("The decision is on its way. The network goes on with the next block, "
-                            "once the members that are left agree.")
-                       : QString::fromStdString(reply.error().message));
+        rounds_->show_continuation(reply.ok()
+                                       ? tr("The decision is on its way. This node goes on with the others, "
+                                            "once all that are left have agreed.")
+                                       : QString::fromStdString(reply.error().message));
       });
 }
 

@@ -65,7 +65,7 @@ QString ChainWords::others(const node::ChainView& chain) {
 
 QString ChainWords::recovery(const node::ChainView& chain) {
   if (!chain.asks_succession.empty())
-    return tr("Another member goes on without members that are gone, and waits for your decision.");
+    return tr("Members go on without others that are gone. This node follows them once you agree.");
   if (!waits_for_person(chain)) return {};
   const QString text = tr("Too few voters are left, so the network waits for %1.").arg(names_of(chain));
   if (!offers_continuation(chain)) return text;

@@ -22,7 +22,7 @@ std::string question_of(const node::ContinuationRequest& request) {
   std::string text;
   for (const std::string& node : request.without) text += fmt::format("  {}\n", node);
   if (request.without.empty())
-    text = "Another member goes on without members that are gone.\n";
+    text = "Members go on without others that are gone, or went on while this node was away.\n";
   else
     text = "Go on without these members:\n" + text;
   return text +
@@ -40,7 +40,7 @@ Expected<void> go_on(const ContinueFlags& flags, CommandContext& context) {
   if (flags.agree) {
     request.agree = client->node().snapshot()->rounds.chain.asks_succession;
     if (request.agree.empty())
-      return make_error(ErrorCode::NotFound, "no other member asks this node to go on without some");
+      return make_error(ErrorCode::NotFound, "no members go on in a way that needs your agreement");
   }
   if (!flags.yes) NS_RETURN_IF_ERROR(ask_consent(question_of(request), "going on"));
   NS_ASSIGN_OR_RETURN(const auto reply,
@@ -50,9 +50,8 @@ Expected<void> go_on(const ContinueFlags& flags, CommandContext& context) {
                           }));
   context.output.json_line({{"without", reply.without}, {"agreed", flags.agree}});
   context.output.line(
-      "The decision is on its way. The network goes on with the next block, once the other members that are "
-      "left "
-      "agree: see \"neuroshardd status\".");
+      "The decision is on its way. This node goes on with the others, once all that are left have agreed: "
+      "see \"neuroshardd status\".");
   return {};
 }
 

@@ -302,7 +302,8 @@ std::string chain_view_text(const node::ChainView& chain) {
     text +=
         "; too few voters are left: start the missing ones, or go on without them (\"neuroshardd network "
         "continue\")";
-  if (!chain.asks_succession.empty()) text += "; another member asks to go on without some";
+  if (!chain.asks_succession.empty())
+    text += "; members go on without some, and this node follows once you agree";
   for (const node::OtherHistory& other : chain.others)
     text += fmt::format("; {} with another history {}…", plural(other.peers, "node"),
                         other.genesis.substr(0, short_id));
