@@ -147,8 +147,9 @@ void ChainSync::fetch_blocks(const net::Contact& contact) {
   const History* own = host_.history();
   if (own == nullptr) return;
   const MonotonicTime now = clock_.monotonic_now();
-  const bool waits = host_.waits_for_person();
-  if (waits && now < look_again_) return;
+  const bool rare =
+      host_.waits_for_person() && stranger_ != contact.id;  // strangers have a limit of their own
+  if (rare && now < look_again_) return;
   // The blocks of a large network are large: one source at a time, the others after it if it has too few.
   const bool one_by_one = own->tip().committee->is_collected();
   if (one_by_one && stranger_ != contact.id && counted(fetching_) > 0) {
@@ -157,7 +158,7 @@ void ChainSync::fetch_blocks(const net::Contact& contact) {
     return;
   }
   if (!begins_fetch(contact.id)) return;
-  if (waits) look_again_ = now + look_again_after;
+  if (rare) look_again_ = now + look_again_after;
   // A certified block may take the place of a succession.
   const bool replaceable = own->tip().block->body.succession.has_value();
   const std::uint64_t from = own->tip().height() + (replaceable ? 0 : 1);

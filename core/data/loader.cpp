@@ -26,8 +26,11 @@ class PlanLoader final : public Loader {
     close_run();
     if (network_round_ && round < *network_round_) return;
     network_round_ = round;
+    if (beacon == Hash256{}) return;
     // A draw holds while its shard is fetched: else a download longer than a round would never end.
-    if (beacon != Hash256{} && !(newest_ && waits_)) newest_ = BeaconDraw{round, beacon, ring_.total()};
+    const bool fetches = newest_ && waits_;
+    (fetches ? later_ : newest_) = BeaconDraw{round, beacon, ring_.total()};
+    if (!fetches) later_.reset();
   }
 
   Expected<Batch> next(std::uint64_t step, const CancelToken& cancel) override {
@@ -223,10 +226,12 @@ class PlanLoader final : public Loader {
     // A fetch ahead that ended long ago says nothing about now.
     const bool goes_on = fetch_ && fetch_->id == id && (waited || !ends_within(*fetch_, Duration{}));
     if (!goes_on) begin_fetch(id);
-    if (!fetch_ || !ends_within(*fetch_, *options_.longest_wait)) {
+    // One wait is enough for a file that is here. Later looks hold nothing up.
+    if (!fetch_ || !ends_within(*fetch_, goes_on && waited ? Duration{} : *options_.longest_wait)) {
       waits_ = true;
       return make_error(ErrorCode::Busy, "the next text is still being fetched");
     }
+    if (later_) newest_ = *std::exchange(later_, std::nullopt);
     return std::exchange(fetch_, std::nullopt)->result.get();
   }
 
@@ -238,7 +243,7 @@ class PlanLoader final : public Loader {
   bool waits_ = false;          // the last next() gave Busy
   LoaderPosition position_;
   std::optional<std::uint64_t> network_round_;  // by begin_round()
-  std::optional<BeaconDraw> newest_;
+  std::optional<BeaconDraw> newest_, later_;    // later_: comes into force when the fetch under way has ended
   RotationReason last_rotation_ = RotationReason::Stay;
   std::shared_ptr<const ShardTokens> shard_;
 };

@@ -59,6 +59,11 @@ void RoundThread::run(std::function<void()> job, std::function<void()> done) {
   pump();
 }
 
+void RoundThread::close() {
+  lifetime_.end();
+  waiting_.clear();
+}
+
 // Each one that ends makes room for another.
 void RoundThread::pump() {
   while (!waiting_.empty() && under_way_ < queue) {

@@ -48,6 +48,9 @@ class RoundThread final : public rounds::RoundWork {
  public:
   explicit RoundThread(Executor& node);  // outlives it
   void run(std::function<void()> job, std::function<void()> done) override;
+  // Drops the jobs that wait. Those under way still tell that they are done. To be called on the node's executor before the end of
+  // this object on another thread.
+  void close();
 
  private:
   void pump();

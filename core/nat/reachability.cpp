@@ -117,6 +117,8 @@ std::string open_by_hand(const ReachabilityFindings& findings) {
         "To be reachable directly, allow this computer to open ports by UPnP or NAT-PMP in your "
         "router, or {}.",
         by_hand);
+  if (failed(ErrorCode::Corrupt))
+    return fmt::format("To be reachable directly, restart your router, or {}.", by_hand);
   if (failed(ErrorCode::Exhausted)) return fmt::format("To be reachable directly, {}.", by_hand);
   return fmt::format("To be reachable directly, switch on UPnP or NAT-PMP in your router, or {}.", by_hand);
 }

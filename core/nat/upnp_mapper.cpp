@@ -21,7 +21,7 @@ constexpr int other_ports_tried = 8;
 Error upnp_error(int code, const char* doing) {
   // miniupnpc's own codes are negative: the router has refused nothing.
   if (code < 0)
-    return make_error(ErrorCode::Timeout,
+    return make_error(ErrorCode::Corrupt,
                       fmt::format("{} by UPnP failed: the router did not answer as expected (code {}); "
                                   "restart it if this stays so",
                                   doing, code));

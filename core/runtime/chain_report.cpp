@@ -107,7 +107,11 @@ void ChainReport::fill(node::RoundsView& view, const ChainMoment& now) {
   if (now.chain.lacks_votes && view.trouble.empty())
     view.trouble =
         "this node's record of its votes can't be read, so it does not vote on the next block. It votes "
-        "after that block, or once all other voters have answered";
+        "after that block, or once all other voters have told what they hold of its votes. One that was "
+        "started "
+        "since the last block can't tell. If no block comes, stop this node, and let the others go on "
+        "without "
+        "it (network continue)";
   if (now.chain.runs_twice)
     view.trouble =
         "another copy of this node has its key, so this one signs nothing: stop the other copy, then restart "

@@ -132,6 +132,7 @@ void ChainRounds::stop() {
     methods_.clear();
     if (pipeline_) pipeline_->close();
     close_chain();
+    if (work_) work_->close();
     status_.reset();
     executor_.reset();
   });

@@ -149,6 +149,7 @@ void TestReachability::a_router_that_opens_no_port_is_not_a_second_one_data() {
   QTest::addColumn<QString>("advice");
   QTest::newRow("refuses") << static_cast<int>(ErrorCode::Denied) << "allow this computer to open ports";
   QTest::newRow("full") << static_cast<int>(ErrorCode::Exhausted) << "directly, in the settings of";
+  QTest::newRow("answers wrongly") << static_cast<int>(ErrorCode::Corrupt) << "restart your router";
   QTest::newRow("silent") << static_cast<int>(ErrorCode::Timeout) << "switch on UPnP";
   QTest::newRow("none") << static_cast<int>(ErrorCode::NotFound) << "switch on UPnP";
 }

@@ -176,7 +176,7 @@ void TestCrashRecord::strange_files_are_left_alone() {
   }
   QVERIFY(read_crash_records(directory.path().toStdString(), {}).empty());
   QCOMPARE(QDir(directory.path()).entryList(QDir::Files).size(), 2);
-  QVERIFY(read_crash_records("/nonexistent/crash").empty());
+  QVERIFY(read_crash_records("/nonexistent/crash", {}).empty());
 }
 
 NS_TEST(TestCrashRecord)
