@@ -116,12 +116,15 @@ bool is_on(const config::DataDirectory& directory, config::Setting setting) {
   return directory.settings().word(setting) == "on";
 }
 
-// Whether there is a peer to begin with, or a port at which others find this node.
+// Whether there is a peer to begin with, a port at which others find this node, or a network whose members look for one another.
+// Nobody runs the public ones yet.
 bool names_a_network(const JoinOptions& options, const config::DataDirectory& directory,
                      const RuntimeServices& services) {
   const config::DirectoryPart& known = directory.profile().directory;
-  return !options.sources.empty() || !known.trackers.empty() || !known.bootstrap.empty() || options.port ||
-         !options.mainline_nodes.empty() ||
+  const bool has_members =
+      directory.profile().consensus.sync != "none" && config::network_notice(directory.profile()).empty();
+  return has_members || !options.sources.empty() || !known.trackers.empty() || !known.bootstrap.empty() ||
+         options.port || !options.mainline_nodes.empty() ||
          !read_invited_peers(services.files, directory.path(), services.logger).empty();
 }
 
