@@ -38,7 +38,7 @@ class KeptVotes {
   bool abstains_at(std::uint64_t height) const { return !votes_ && abstains_at_ == height; }
   // It abstains as one of several voters of the next block.
   bool is_missed_at(const ChainTip& tip, const net::NodeId& self) const;
-  // What a node at the same height tells.
+  // Of a node at the same height.
   struct Answer {
     std::optional<Vote> newest = {};  // of this node, there; nothing: it holds none
     std::uint32_t view = 0;           // in which the answering node works

@@ -161,7 +161,7 @@ Expected<void> PipelineTrainer::read_text(const CancelToken& cancel) {
   return {};
 }
 
-// What was read before is used up, too.
+// No text that was read before is left, either.
 bool PipelineTrainer::lacks_text() const {
   std::lock_guard lock(mutex_);
   return text_away_ && texts_.empty();

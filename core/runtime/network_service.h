@@ -45,7 +45,7 @@ class NetworkService {
   void save_peers_now();
   // The wallet's delegation ends soon, and the next start can renew it.
   bool needs_new_start() const;
-  // What the owner must do for the wallet's delegation, which nobody else can; empty: nothing. save_peers() logs
+  // Tells the owner to renew the wallet's delegation, which nobody else can; empty: no need. save_peers() logs
   // it once a day.  Threads: any.
   std::string delegation_notice() const;
   // To be called often. Every five seconds it updates the capacity that the node's record announces.

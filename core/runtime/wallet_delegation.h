@@ -32,7 +32,7 @@ std::optional<crypto::Delegation> find_delegation(const RuntimeServices& service
 // One that could not be renewed then is not due again.
 bool renewal_is_due(const crypto::Delegation& delegation, WallTime started, WallTime now);
 
-// What the owner must do for this delegation, from four weeks before its end on; empty: nothing yet. A wallet
+// Tells the owner how to renew this delegation, from four weeks before its end on; empty: no need yet. A wallet
 // that opens without a person is renewed before that.
 std::string delegation_notice(const crypto::Delegation& delegation, const std::string& data_directory,
                               WallTime now);

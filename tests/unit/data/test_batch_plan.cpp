@@ -85,6 +85,37 @@ Expected<Batch> next_in_the_end(Loader& loader, std::uint64_t step) {
   return batch;
 }
 
+// A node in a network whose present draw is a shard that its source does not give yet.
+struct SlowDraw {
+  SlowDraw() {
+    while (of(later) == of(1)) ++later;
+    dataset.held = of(1);
+    loader->begin_round(1, filled(1));
+  }
+  // With a beacon that draws another shard.
+  void begin_second_round() { loader->begin_round(2, filled(later)); }
+  ShardId of(std::uint8_t beacon) const {
+    return network_shard_order(filled(beacon), options.node_id, 10, 1).front();
+  }
+  static std::vector<ShardEntry> shards() {
+    std::vector<ShardEntry> made;
+    for (ShardId id = 0; id < 10; ++id) made.push_back(shard_of(id, 200));
+    return made;
+  }
+  static LoaderOptions one_shard() {
+    LoaderOptions made = impatient_options();
+    made.shard_count = 1;
+    return made;
+  }
+
+  neuroshard::testing::MemoryFileEnv env;
+  SlowDataset dataset{env, manifest_of(shards())};
+  const LoaderOptions options = one_shard();
+  std::uint8_t later = 2;
+  const std::unique_ptr<Executor> io = make_thread_executor("fetch", 4);
+  const std::unique_ptr<Loader> loader = Loader::create(dataset, options, io.get()).value();
+};
+
 // A smooth curve as of a language model on one shard: a power law down to a floor, with noise of the batches.
 std::vector<float> curve(std::size_t steps, double start, double floor, double speed, double noise) {
   Rng rng(3);
@@ -377,57 +408,29 @@ class TestBatchPlan : public QObject {
 
   // Else a download that lasts longer than a round would begin anew in each.
   void a_draw_holds_while_its_shard_is_fetched() {
-    neuroshard::testing::MemoryFileEnv env;
-    std::vector<ShardEntry> shards;
-    for (ShardId id = 0; id < 10; ++id) shards.push_back(shard_of(id, 200));
-    SlowDataset dataset(env, manifest_of(std::move(shards)));
-    LoaderOptions options = impatient_options();
-    options.shard_count = 1;
-    const auto drawn = [&](std::uint8_t beacon) {
-      return network_shard_order(filled(beacon), options.node_id, 10, 1).front();
-    };
-    std::uint8_t later = 2;
-    while (drawn(later) == drawn(1)) ++later;
-    const auto io = make_thread_executor("fetch", 4);
-    const auto loader = Loader::create(dataset, options, io.get()).value();
-    dataset.held = drawn(1);
-    loader->begin_round(1, filled(1));
-    QCOMPARE(loader->next(0).error().code, ErrorCode::Busy);
-    loader->begin_round(2, filled(later));
-    QCOMPARE(loader->next(0).error().code, ErrorCode::Busy);
-    dataset.held = SlowDataset::nothing;
-    const auto batch = next_in_the_end(*loader, 0);
+    SlowDraw draw;
+    QCOMPARE(draw.loader->next(0).error().code, ErrorCode::Busy);
+    draw.begin_second_round();
+    QCOMPARE(draw.loader->next(0).error().code, ErrorCode::Busy);
+    draw.dataset.held = SlowDataset::nothing;
+    const auto batch = next_in_the_end(*draw.loader, 0);
     QVERIFY2(batch.ok(), batch.ok() ? "" : batch.error().describe().c_str());
-    QCOMPARE(batch->shard_id, drawn(1));
-    QCOMPARE(loader->record()->round, std::uint64_t{2});
-    QCOMPARE(loader->record()->draw->round, std::uint64_t{1});
+    QCOMPARE(batch->shard_id, draw.of(1));
+    QCOMPARE(draw.loader->record()->round, std::uint64_t{2});
+    QCOMPARE(draw.loader->record()->draw->round, std::uint64_t{1});
   }
 
   void a_draw_whose_shard_nobody_gives_is_replaced() {
-    neuroshard::testing::MemoryFileEnv env;
-    std::vector<ShardEntry> shards;
-    for (ShardId id = 0; id < 10; ++id) shards.push_back(shard_of(id, 200));
-    SlowDataset dataset(env, manifest_of(std::move(shards)));
-    LoaderOptions options = impatient_options();
-    options.shard_count = 1;
-    const auto drawn = [&](std::uint8_t beacon) {
-      return network_shard_order(filled(beacon), options.node_id, 10, 1).front();
-    };
-    std::uint8_t later = 2;
-    while (drawn(later) == drawn(1)) ++later;
-    const auto io = make_thread_executor("fetch", 4);
-    const auto loader = Loader::create(dataset, options, io.get()).value();
-    dataset.held = drawn(1);
-    loader->begin_round(1, filled(1));
-    QCOMPARE(loader->next(0).error().code, ErrorCode::Busy);
-    loader->begin_round(2, filled(later));
-    dataset.away = true;
-    dataset.held = SlowDataset::nothing;
-    QCOMPARE(next_in_the_end(*loader, 0).error().code, ErrorCode::Timeout);
-    dataset.away = false;
-    const auto batch = next_in_the_end(*loader, 0);
+    SlowDraw draw;
+    QCOMPARE(draw.loader->next(0).error().code, ErrorCode::Busy);
+    draw.begin_second_round();
+    draw.dataset.away = true;
+    draw.dataset.held = SlowDataset::nothing;
+    QCOMPARE(next_in_the_end(*draw.loader, 0).error().code, ErrorCode::Timeout);
+    draw.dataset.away = false;
+    const auto batch = next_in_the_end(*draw.loader, 0);
     QVERIFY2(batch.ok(), batch.ok() ? "" : batch.error().describe().c_str());
-    QCOMPARE(batch->shard_id, drawn(later));
+    QCOMPARE(batch->shard_id, draw.of(draw.later));
   }
 
   void positions_from_a_disk_are_checked() {

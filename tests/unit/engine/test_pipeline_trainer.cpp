@@ -9,6 +9,7 @@
 #include "core/engine/pipeline_trainer.h"
 #include "core/net/local_stream.h"
 #include "core/pipeline/stage_worker.h"
+#include "tests/support/busy_executor.h"
 #include "tests/support/keys.h"
 #include "tests/support/manual_executor.h"
 #include "tests/support/test_main.h"
@@ -65,17 +66,7 @@ class OwnLines final : public pipeline::Lines {
   Executor& executor_;
 };
 
-// Refuses a number of tasks.
-class BusyExecutor final : public Executor {
- public:
-  bool post(Task task) override { return refused-- > 0 ? false : manual.post(std::move(task)); }
-  std::unique_ptr<TimerHandle> post_after(Duration delay, Task task) override {
-    return manual.post_after(delay, std::move(task));
-  }
-  bool on_thread() const override { return manual.on_thread(); }
-  int refused = 0;
-  testing::ManualExecutor manual;
-};
+using testing::BusyExecutor;
 
 // A node alone: its stage, its driver and its trainer. The executor of the pipeline has a thread of its own.
 struct Bench {

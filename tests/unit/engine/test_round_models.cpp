@@ -1,5 +1,6 @@
 // The training of a round gets another model: of a checkpoint, with the network's tokenizer, or of another part.
 #include "core/crypto/hash.h"
+#include "tests/support/busy_executor.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/engine/round_trainer_bench.h"
 
@@ -7,21 +8,7 @@ using namespace neuroshard;                          // NOLINT
 using namespace neuroshard::engine;                  // NOLINT
 using namespace neuroshard::engine::testing_rounds;  // NOLINT
 
-namespace {
-
-// Refuses this many tasks.
-class BusyExecutor final : public Executor {
- public:
-  bool post(Task task) override { return refused-- > 0 ? false : manual.post(std::move(task)); }
-  std::unique_ptr<TimerHandle> post_after(Duration delay, Task task) override {
-    return manual.post_after(delay, std::move(task));
-  }
-  bool on_thread() const override { return manual.on_thread(); }
-  int refused = 2;
-  testing::ManualExecutor manual;
-};
-
-}  // namespace
+using testing::BusyExecutor;
 
 class TestRoundModels : public QObject {
   Q_OBJECT
@@ -54,7 +41,7 @@ class TestRoundModels : public QObject {
 
   void a_listener_whose_queue_was_full_hears_of_the_model_later() {
     TrainerBench b;
-    BusyExecutor busy;
+    BusyExecutor busy(2);
     b.trainer->listen({&busy, [&b](const RoundFacts& f) { b.facts.push_back(f); }, [] {}});
     QVERIFY(b.trainer->attach(b.model).ok());
     QVERIFY(b.turn() == RoundTrainer::Turn::Rest);  // refused again
