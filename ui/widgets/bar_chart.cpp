@@ -103,6 +103,9 @@ void BarChart::scale() {
   }
   const bool upright = upright_ && names_.size() > upright_above;
   x_->setLabelsAngle(upright ? -60 : 0);
+  // Qt cuts a label to the width of its bar, also one that has room beside it.
+  const auto is_short = [](const QString& name) { return name.size() <= 4; };
+  x_->setTruncateLabels(!std::all_of(names_.begin(), names_.end(), is_short));
   if (upright) setMinimumSize(axis_width + bar_pitch * static_cast<int>(names_.size()), upright_height);
 }
 
