@@ -41,7 +41,7 @@ def http_floods(run):
               f"{figures['first_token_ratio']:.2f} × ({span(attack, 'first_token_s', 3)} s against {span(control, 'first_token_s', 3)} s)",
               figures["first_token_ratio"] <= 2, n)
     run.claim(f"{what}: memory of the node", "≤ 48 MiB more than before", f"{figures['memory_more_mib']:.0f} MiB more", figures["memory_more_mib"] <= 48, n)
-    run.claim(f"{what}: memory of the node from the first attack to the last", "≤ 24 MiB more", f"{figures['memory_growth_mib']:.0f} MiB more",
+    run.claim(f"{what}: memory of the node from the first attack to the last", "≤ 24 MiB more", f"{round(figures['memory_growth_mib'])} MiB more",
               figures["memory_growth_mib"] <= 24, n)
     run.claim(f"{what}: honest requests refused", "0", f"{len(figures['refused'])} of {sum(side['answers'] for side in attack + control)}",
               not figures["refused"], n)
