@@ -55,8 +55,7 @@ QString RoundsWords::caution(const node::RoundsView& rounds) {
     return tr("Not a member yet: training counts from this node's first round.");
   if (rounds.too_few_to_vote || (rounds.members >= 2 && rounds.members <= 4))
     return tr(
-        "Too few to outvote a liar: with fewer than five contributions, one false contribution can get "
-        "through.");
+        "Too few to outvote a false contribution: with fewer than five contributions, it can get through.");
   return {};
 }
 

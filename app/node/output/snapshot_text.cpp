@@ -247,7 +247,7 @@ std::string rounds_text(const node::RoundsView& rounds) {
   if (rounds.members == 1)
     text += "; no other node trains with this one yet";
   else if (rounds.too_few_to_vote)
-    text += "; too few nodes to outvote one that lies";
+    text += "; too few nodes to outvote a false contribution";
   if (!rounds.left_out_reason.empty()) text += "; left out: " + rounds.left_out_reason;
   return text;
 }

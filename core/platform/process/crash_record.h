@@ -42,10 +42,10 @@ struct CrashRecord {
       0;  // less the program's load address where it is inside the program; 0: unknown
 };
 
-// Newest first, the newest kept_crash_records; older ones are deleted, those that were told first. A missing directory is
-// an empty list; a file that is not a record is left alone and not listed. told: as told_crashes() gives.
+// The newest kept_crash_records, newest first. Older ones are deleted, first those that the user knows. A missing directory
+// is an empty list. A file that is not a record is left alone and not listed. told: as told_crashes() gives.
 std::vector<CrashRecord> read_crash_records(const std::string& directory, std::string_view told);
-// The names of records that were told to the user, one a line.
+// The names of these records, one a line: for `told`, once the user knows them.
 std::string told_crashes(const std::vector<CrashRecord>& records);
 // Those that `told` does not name. One name without a line end, from older versions, stands for all up to it.
 std::vector<CrashRecord> untold_crashes(const std::vector<CrashRecord>& records, std::string_view told);

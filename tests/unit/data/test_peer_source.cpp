@@ -261,7 +261,7 @@ class TestPeerSource : public QObject {
     QCOMPARE(others.lies, std::vector<Hash256>{Hash256{2}});  // beyond any bound
   }
 
-  // Liars that know the hash of the true manifest and say the rest of it falsely.
+  // Byzantine peers claim the hash of the true manifest with a false note or size.
   void a_false_word_about_the_true_manifest_changes_nothing() {
     const Published data = publish("/out", key(1), 2000);
     const std::int64_t now = data.content.updated_ms;
@@ -276,7 +276,7 @@ class TestPeerSource : public QObject {
     others.claims = {false_note, honest};
     QVERIFY(open_remote_dataset(*env_, clock_, logger_, options(&others), {}).ok());
     QVERIFY(others.refuted_claims == std::vector<ManifestClaim>{false_note});
-    // The liar costs a signature, not the manifest once more.
+    // The false note costs a check of its signature, and no second fetch of the manifest.
     QCOMPARE(std::count(others.fetched.begin(), others.fetched.end(), honest.sha256), std::ptrdiff_t{1});
     // A false size is not believed, so the hash is enough.
     env_ = std::make_unique<MemoryFileEnv>();

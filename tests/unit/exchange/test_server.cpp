@@ -371,7 +371,7 @@ void TestExchangeServer::names_are_told_and_lies_in_them_seen() {
   QCOMPARE(malformed, std::vector<net::NodeId>{hosts.host(3).contact.id});
 }
 
-// A liar says the true hash with a false note, and another one with a false size.
+// One Byzantine peer claims the true hash with a false note, another one with a false size.
 void TestExchangeServer::a_false_claim_takes_no_honest_one_along() {
   ExchangeHosts hosts(5);
   const NamedContent named{7, {Hash256{1, 2, 3}, 99}, Bytes{4, 5}};

@@ -70,7 +70,7 @@ bool BoundSearch::slice_only_order(const TensorGraph& contracted, const Grouping
   if (kinds_of(devices_).size() > 1 || devices_[0].memory != unlimited) return false;
   Slicer slicer(contracted, devices_, stop_);
   const Slicing slicing = slicer.slice(order, limit * (1 + 1e-12));
-  if (stop_ && stop_()) {  // an unfinished slicing proves nothing
+  if (stop_ && stop_()) {  // the slicing is unfinished, so no bound follows from it
     *verdict = Verdict::Unknown;
     return true;
   }
