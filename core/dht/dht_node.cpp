@@ -343,10 +343,7 @@ net::Answer DhtNode::keep(const net::Caller& from, Record record) {
   const WallTime now = services_.clock.wall_now();
   if (const auto sound = check_record(record, network_id_, now); !sound.ok()) {
     // A wrong clock is no fault; a signature that never holds is one.
-    const bool ever_held =
-        record.expires != WallTime::min() &&
-        check_record(record, network_id_, record.expires - std::chrono::milliseconds(1)).ok();
-    if (ever_held) return sound.error();
+    if (check_signed(record, network_id_).ok()) return sound.error();
     return {sound.error(), net::Fault::BadSignature};
   }
   const net::NodeId key = key_of(network_id_, record.path);

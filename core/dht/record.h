@@ -67,8 +67,10 @@ Bytes encode_record(const Record& record);
 // Unsupported.
 Expected<Record> decode_record(ByteSpan bytes, std::size_t& used);
 
-// Whether a record may be stored or used: path, publisher, signature, and now < expires ≤ now + a day.
-// Denied: the message names the check that failed. Costs one signature check, done last.
+// Whether its publisher made the record for this network, at any time: path, publisher and signature. Denied:
+// the message names the check that failed. Costs one signature check, done last.
+Expected<void> check_signed(const Record& record, const Hash256& network_id);
+// Whether a record may be stored or used: now < expires ≤ now + a day, and check_signed().
 Expected<void> check_record(const Record& record, const Hash256& network_id, WallTime now);
 
 }  // namespace neuroshard::dht

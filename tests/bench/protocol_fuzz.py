@@ -28,6 +28,13 @@ def findings_of(network):
     return found
 
 
+def banned_honest(network):
+    """The honest nodes that each honest node refuses; all must run."""
+    ids = network.honest_ids()
+    honest = {ids[name] for name in network.honest()}
+    return {name: [ban for ban in network.bans(name)[0] if ban["id"] in honest] for name in network.honest()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("node")
@@ -61,8 +68,7 @@ def main():
         with open(network.path("fuzzer.out"), encoding="utf-8", errors="replace") as out:
             lines = out.read().splitlines()
         said = next((json.loads(line) for line in reversed(lines) if line.startswith("{")), {"honest_failed": None, "said": lines[-5:]})
-        ids = network.honest_ids()
-        banned = {name: [ban for ban in network.bans(name)[0] if ban["id"] in [ids[n] for n in network.honest()]] for name in network.honest()}
+        banned = {} if measured["ended"] else banned_honest(network)
     finally:
         network.end()
     torn = [number for number, of_round in network.anchors().items() if len(of_round) > 1]

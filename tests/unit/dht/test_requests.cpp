@@ -47,6 +47,7 @@ class TestDhtRequests : public QObject {
  private Q_SLOTS:
   void strangers_do_not_use_up_what_a_member_may_ask();
   void only_an_answer_from_there_proves_an_address();
+  void times_that_no_clock_has_are_no_fault();
 };
 
 void TestDhtRequests::strangers_do_not_use_up_what_a_member_may_ask() {
@@ -116,6 +117,34 @@ void TestDhtRequests::only_an_answer_from_there_proves_an_address() {
   QCOMPARE(known_after(CallPath::There, ErrorCode::Denied), std::size_t{1});
   QCOMPARE(known_after(CallPath::None, ErrorCode::Denied), std::size_t{0});
   QCOMPARE(known_after(CallPath::None, ErrorCode::Exhausted), std::size_t{0});
+  executor.stop();
+}
+
+// A record may name any time. A wrong clock is no fault of its publisher, a wrong signature is one.
+void TestDhtRequests::times_that_no_clock_has_are_no_fault() {
+  sim::World world;
+  sim::HostExecutor executor(world);
+  const crypto::KeyPair key = test::key_numbered(1), publisher = test::key_numbered(2);
+  OnePath calls(executor);
+  DhtConfig config;
+  config.member_port = 9000;
+  DhtNode node({}, config, {key, calls, executor, world.clock()}, 1);
+  net::Caller from = caller(2);
+  from.id = crypto::node_id(publisher.public_key());
+  const auto stored = [&](const Record& record) {
+    std::optional<net::Answer> answer;
+    node.handle(from, net::Method::DhtStore, encode_request(net::Method::DhtStore, {0, {}, record}),
+                [&answer](net::Answer given) { answer = std::move(given); });
+    return *answer;
+  };
+  for (const WallTime expires : {WallTime::min(), WallTime::max()}) {
+    Record record = make_record(publisher, {}, "/layers/1", {}, 1, expires).value();
+    const net::Answer refused = stored(record);
+    QCOMPARE(refused.with.error().code, ErrorCode::Denied);
+    QVERIFY(!refused.fault);
+    record.signature[0] ^= 1;
+    QCOMPARE(stored(record).fault, std::optional(net::Fault::BadSignature));
+  }
   executor.stop();
 }
 
