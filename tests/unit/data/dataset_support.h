@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/rng.h"
@@ -21,6 +22,12 @@ inline crypto::KeyPair key_of(std::uint8_t number) {
   Hash256 seed{};
   seed[0] = number;
   return crypto::KeyPair::from_seed(seed);
+}
+
+inline Hash256 filled(std::uint8_t value) {
+  Hash256 hash;
+  hash.fill(value);
+  return hash;
 }
 
 inline void put_file(storage::FileEnv& env, const std::string& path, const std::string& text) {
@@ -90,6 +97,12 @@ inline ShardEntry shard_of(ShardId id, std::uint64_t tokens, Split split = Split
   entry.source = "numbers";
   entry.split = split;
   return entry;
+}
+
+inline Manifest manifest_of(std::vector<ShardEntry> shards) {
+  Manifest manifest;
+  manifest.shards = std::move(shards);
+  return manifest;
 }
 
 }  // namespace neuroshard::data::testing

@@ -16,12 +16,6 @@ using namespace neuroshard::data::testing;
 
 namespace {
 
-Hash256 filled(std::uint8_t value) {
-  Hash256 hash;
-  hash.fill(value);
-  return hash;
-}
-
 BatchRecord example_record() {
   BatchRecord record;
   record.round = 12;
