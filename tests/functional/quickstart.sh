@@ -34,6 +34,47 @@ trained 2
 run 1 "$2"
 trained 3
 
+# fake NAME LINES: a program of the test's own, in the folder $fakes.
+fake() {
+  mkdir -p "$fakes"
+  printf '#!/bin/sh\n%s\n' "$2" >"$fakes/$1"
+  chmod +x "$fakes/$1"
+}
+
+# With a display the window opens. Without one, without the app, or where the window fails, training runs in the terminal.
+fakes=$folder/window-bin
+fake neuroshardd "echo \"core \$*\" >>'$folder/calls'"
+fake neuroshard "echo \"app \$*\" >>'$folder/calls'; test ! -e '$folder/no-window'"
+mkdir "$folder/window"
+touch "$folder/window/wallet.keystore"
+# calls DISPLAY WAYLAND_DISPLAY QUICKSTART_TERMINAL LIST: the quickstart calls these programs, each with this first word.
+calls() {
+  : >"$folder/calls"
+  DISPLAY=$1 WAYLAND_DISPLAY=$2 QUICKSTART_TERMINAL=$3 NEUROSHARD_DATA_DIR=$folder/window QUICKSTART_STEPS=1 QUICKSTART_PROGRAMS=$fakes \
+    sh "$SOURCE/installers/quickstart.sh" "$folder/text" </dev/null >"$folder/output" 2>&1 ||
+    { cat "$folder/output"; echo "quickstart.sh failed"; exit 1; }
+  found=$(cut -d ' ' -f 1,2 "$folder/calls" | tr '\n' ',')
+  [ "$found" = "$4" ] || { cat "$folder/output" "$folder/calls"; echo "called: '$found' instead of '$4'"; exit 1; }
+}
+# called WORDS: one of the calls was exactly this.
+called() { grep -qxF -- "$1" "$folder/calls" || { cat "$folder/calls"; echo "not called: $1"; exit 1; }; }
+in_window='core settings,app --data-dir,'
+in_terminal='core train,core checkpoint,core generate,'
+for display in ':9 ' ' wayland-9'; do
+  calls "${display% *}" "${display#* }" 0 "$in_window"
+  expect "Opening the window"
+  called "core settings set contribute on --data-dir $folder/window --profile solo"
+  called "app --data-dir $folder/window --text $folder/text"
+done
+calls '' '' 0 "$in_terminal"
+called "core train --text $folder/text --data-dir $folder/window --profile solo --steps 1"
+calls :9 '' 1 "$in_terminal"
+touch "$folder/no-window"
+calls :9 '' 0 "$in_window$in_terminal"
+expect "The window could not be opened; training continues here."
+rm "$fakes/neuroshard"
+calls :9 '' 0 "$in_terminal"
+
 # Packages at hand: the newest version, the app with the core of the same version, and none of another architecture.
 ROOT=$SOURCE
 . "$SOURCE/installers/debian.sh"
@@ -54,12 +95,9 @@ touch "$folder/packages/neuroshard_0.10.0-1_$architecture.deb"
 at_hand "neuroshardd_0.10.0-1_$architecture.deb" "neuroshard_0.10.0-1_$architecture.deb"
 
 # Package files: with fresh lists where the present ones do not do, and not again. Programs of the test's own stand in for apt.
-mkdir -p "$folder/apt-bin" "$folder/tree/DEBIAN"
+mkdir -p "$folder/tree/DEBIAN"
 chmod 755 "$folder/tree/DEBIAN"
-fake() {
-  printf '#!/bin/sh\n%s\n' "$2" >"$folder/apt-bin/$1"
-  chmod +x "$folder/apt-bin/$1"
-}
+fakes=$folder/apt-bin
 fake sudo 'exec "$@"'
 fake sleep :
 fake apt-get "echo \"\$*\" >>'$folder/apt'; case \" \$* \" in *' update '*) >'$folder/fresh' ;; *) test -e '$folder/fresh' ;; esac"
