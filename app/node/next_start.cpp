@@ -1,7 +1,6 @@
 #include "app/node/next_start.h"
 
 #include <algorithm>
-#include <string_view>
 
 namespace neuroshard::app {
 namespace {
@@ -21,6 +20,10 @@ std::vector<std::string> without_option(const std::vector<std::string>& argument
 }
 
 }  // namespace
+
+bool starts_anew(const Ending& ending, const CancelToken& stop) {
+  return !ending.next.empty() && !stop.cancelled() && !ending.stopped.token().cancelled();
+}
 
 std::vector<std::string> arguments_of_next_start(const std::vector<std::string>& arguments,
                                                  const EarlierStart& before) {

@@ -1,8 +1,12 @@
-// The command line of a node that starts anew in its process: as a new program, or with another model.
+// Whether a node starts anew in its process, as a new program or with another model, and with which command
+// line.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "core/base/cancel.h"
 
 namespace neuroshard::app {
 
@@ -11,6 +15,15 @@ struct EarlierStart {
   bool joined = false;    // the user agreed to the invitation
   bool prepared = false;  // the text was imported
 };
+
+struct Ending {
+  std::string_view next;  // why the node goes on in this process, for people; empty: it does not
+  EarlierStart start;
+  CancelSource stopped;  // by another program
+};
+
+// Something comes next, and nobody has stopped the node: neither by a signal (`stop`) nor by another program.
+bool starts_anew(const Ending& ending, const CancelToken& stop);
 
 // `arguments`: those of the start before, the program's name first. Nobody is asked again, and text that was
 // imported may be gone meanwhile.

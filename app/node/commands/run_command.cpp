@@ -141,12 +141,6 @@ runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirec
   return options;
 }
 
-struct Ending {
-  std::string_view next;  // why the node goes on in this process, for people; empty: it does not
-  EarlierStart start;
-  CancelSource stopped;  // by another program
-};
-
 // Until it is stopped, or something comes next.
 Expected<void> run(const RunFlags& flags, const platform::ProgramFile& program, CommandContext& context,
                    Ending* ending) {
@@ -188,8 +182,7 @@ Expected<void> run_on(const RunFlags& flags, CommandContext& context) {
   Ending ending;
   const auto ended = run(flags, program, context, &ending);
   // Only now, when nobody reaches the node any more: the final checkpoint takes a while, and a person may stop it meanwhile.
-  const bool is_stopped = context.stop.cancelled() || ending.stopped.token().cancelled();
-  if (ending.next.empty() || is_stopped) return ended;
+  if (!starts_anew(ending, context.stop)) return ended;
   if (!ended.ok()) context.output.error(ended.error());
   context.output.line(std::string(ending.next));
   return program.run_again(arguments_of_next_start(platform::own_arguments(), ending.start));

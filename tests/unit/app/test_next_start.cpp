@@ -1,11 +1,14 @@
-// The command line with which a node starts anew in its process.
+// Whether a node starts anew in its process, and with which command line.
 #include <QtTest>
 
 #include "app/node/next_start.h"
 #include "tests/support/test_main.h"
 
+using neuroshard::CancelSource;
 using neuroshard::app::arguments_of_next_start;
 using neuroshard::app::EarlierStart;
+using neuroshard::app::Ending;
+using neuroshard::app::starts_anew;
 
 namespace {
 
@@ -23,10 +26,31 @@ EarlierStart start(bool joined, bool prepared) {
 class TestNextStart : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void only_with_a_reason_it_starts_anew();
+  void a_stop_by_anybody_wins_over_a_new_start();
   void the_arguments_stay();
   void a_user_who_agreed_is_not_asked_again();
   void imported_text_is_not_named_again();
 };
+
+void TestNextStart::only_with_a_reason_it_starts_anew() {
+  const CancelSource signals;
+  Ending ending;
+  QVERIFY(!starts_anew(ending, signals.token()));
+  ending.next = "The program was replaced.";
+  QVERIFY(starts_anew(ending, signals.token()));
+}
+
+// A person may stop the node after it began to end for its new start.
+void TestNextStart::a_stop_by_anybody_wins_over_a_new_start() {
+  Ending ending;
+  ending.next = "The program was replaced.";
+  CancelSource signals;
+  signals.cancel();
+  QVERIFY(!starts_anew(ending, signals.token()));
+  ending.stopped.cancel();
+  QVERIFY(!starts_anew(ending, CancelSource().token()));
+}
 
 void TestNextStart::the_arguments_stay() {
   const Words words{"neuroshardd", "run", "--json", "--text", "books"};
