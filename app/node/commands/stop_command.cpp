@@ -39,8 +39,12 @@ Expected<void> stop(CommandContext& context) {
     ended = platform::find_process(client->process().pid) != client->process();
     if (ended || context.stop_signal->wait_for(look)) break;
   }
-  if (ends_already && !ended)
+  if (ends_already && !ended) {
+    if (context.stop.cancelled())
+      return make_error(ErrorCode::Cancelled,
+                        "stopped waiting; the node still ends and does not start again");
     return make_error(ErrorCode::Timeout, "the node still ends; it does not start again");
+  }
   if (ends_already) NS_RETURN_IF_ERROR(saved_all(*view));
   context.output.json_line(
       {{"stopped", true}, {"step", view->training.step}, {"checkpoint", view->checkpoint.newest}});
