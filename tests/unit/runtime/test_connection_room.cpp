@@ -17,6 +17,7 @@ class TestConnectionRoom : public QObject {
   void a_narrow_limit_leaves_files_to_the_rest_data();
   void a_narrow_limit_leaves_files_to_the_rest();
   void a_node_that_does_not_relay_has_more_peers();
+  void some_of_each_kind_always_fit();
 };
 
 void TestConnectionRoom::a_wide_limit_lowers_nothing() {
@@ -50,6 +51,16 @@ void TestConnectionRoom::a_narrow_limit_leaves_files_to_the_rest() {
 void TestConnectionRoom::a_node_that_does_not_relay_has_more_peers() {
   QVERIFY(connection_room(1024, false).peers > connection_room(1024, true).peers);
   QVERIFY(!connection_room(2048, false).lowered);
+}
+
+void TestConnectionRoom::some_of_each_kind_always_fit() {
+  for (const std::size_t files : {std::size_t{0}, std::size_t{16}}) {
+    const ConnectionRoom room = connection_room(files, true);
+    QVERIFY(room.lowered);
+    QCOMPARE(room.peers, std::size_t{4});
+    QCOMPARE(room.waiting, std::size_t{4});
+    QCOMPARE(room.relayed, std::size_t{4});
+  }
 }
 
 NS_TEST(TestConnectionRoom)
