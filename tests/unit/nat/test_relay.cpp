@@ -13,56 +13,10 @@ using platform::IpAddress;
 using platform::TcpListener;
 using platform::TcpSocket;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 using testing::Echo;
 using testing::generous;
 using testing::loopback;
 using testing::Relay;
-
-namespace {
-
-// A relay on a thread of its own that gives each head the same answer, and then sends PING without a pause
-// for two seconds.
-class WrongRelay {
- public:
-  explicit WrongRelay(std::string answer)
-      : answer_(std::move(answer)), listener_(std::move(*platform::TcpListener::open({loopback, 0}))) {
-    endpoint = listener_.local().value();
-    thread_ = std::thread([this] {
-      while (!io_.cancel.cancelled()) serve();
-    });
-  }
-  ~WrongRelay() {
-    source_.cancel();
-    thread_.join();
-  }
-  Endpoint endpoint;
-
- private:
-  void serve() {
-    auto accepted = listener_.accept();
-    if (!accepted.ok() || !accepted->has_value())
-      return static_cast<void>(wait_until(io_, {}, io_.now() + milliseconds(5)));
-    TcpSocket socket = std::move((*accepted)->socket);
-    std::array<std::uint8_t, 4096> buffer{};
-    const MonotonicTime end = io_.now() + seconds(2);
-    if (!read_until(io_, socket, buffer, end).ok()) return;
-    if (!write_until(io_, socket, as_bytes(answer_), end).ok()) return;
-    while (io_.now() < end)  // and takes what it is answered
-      if (!write_until(io_, socket, as_bytes(std::string_view("PING\r\n")), end).ok() ||
-          !socket.read_some(buffer).ok())
-        return;
-  }
-  SystemClock clock_;
-  crypto::SystemEntropy entropy_;
-  CancelSource source_;
-  Io io_{clock_, entropy_, source_.token()};
-  const std::string answer_;
-  TcpListener listener_;
-  std::thread thread_;
-};
-
-}  // namespace
 
 class TestRelay : public QObject {
   Q_OBJECT
@@ -71,8 +25,6 @@ class TestRelay : public QObject {
   void much_passes_and_all_of_it();
   void an_unknown_node_is_refused();
   void a_wrong_ticket_is_refused();
-  void the_reason_of_a_refusal_is_text();
-  void a_relay_that_only_sends_ping_is_left();
   void a_new_reservation_replaces_the_old_one();
   void reservations_are_bounded();
   void a_reservation_that_nobody_joins_ends_soon();
@@ -188,23 +140,6 @@ void TestRelay::a_wrong_ticket_is_refused() {
   QVERIFY(!joined.ok());
   QCOMPARE(joined.error().code, ErrorCode::Denied);
   QCOMPARE(relay.pause().counters().bad_tickets, std::uint64_t{1});
-}
-
-void TestRelay::the_reason_of_a_refusal_is_text() {
-  WrongRelay relay("HTTP/1.1 403 \xFF\xC2\x9Bno\r\n\r\n");
-  const auto joined = RelayCallee::join(io_, relay.endpoint, {}, io_.now() + generous);
-  QVERIFY(!joined.ok());
-  QCOMPARE(joined.error().message, std::string("the relay refuses: \xEF\xBF\xBD no (403)"));
-}
-
-void TestRelay::a_relay_that_only_sends_ping_is_left() {
-  WrongRelay relay("HTTP/1.1 200 Joined\r\n\r\n");
-  auto callee = RelayCallee::join(io_, relay.endpoint, {}, io_.now() + generous);
-  QVERIFY2(callee.ok(), callee.ok() ? "" : callee.error().message.c_str());
-  const auto call = callee->next(io_, io_.now() + generous);
-  QVERIFY(!call.ok());
-  QCOMPARE(call.error().code, ErrorCode::Unavailable);
-  QVERIFY2(call.error().message.find("too often") != std::string::npos, call.error().message.c_str());
 }
 
 void TestRelay::a_new_reservation_replaces_the_old_one() {
