@@ -93,7 +93,8 @@ Taken ContributionBook::take(const HeldContributionPtr& held, const chain::Chain
 }
 
 void ContributionBook::put(const HeldContributionPtr& held, std::uint32_t member) {
-  Entry entry{held, std::vector<Payload>(held->get().rows.size())};
+  const std::size_t rows = held->get().rows.size();
+  Entry entry{held, std::vector<Payload>(rows), std::vector<PayloadLeaves>(rows)};
   if (!is_complete(entry)) incomplete_.insert(member);
   entries_.insert_or_assign(member, std::move(entry));
 }
@@ -169,7 +170,21 @@ chain::Verdict ContributionBook::check(const HeldContributionPtr& held, const ch
   return costly || is_signed() ? chain::Verdict::Taken : chain::Verdict::BadSignature;
 }
 
-bool ContributionBook::take_payload(std::uint32_t member, std::uint32_t row, Payload payload) {
+std::function<bool(const ByteSource&)> ContributionBook::check_of(
+    const net::NodeId& contributor, const chain::RowWork& work,
+    std::shared_ptr<PayloadReading> reading) const {
+  return [contributor, root = work.payload, decodes = rules_->has_holders(), codec = codec_,
+          values = shapes_[work.row].values, reading = std::move(reading)](const ByteSource& payload) {
+    auto made = read_payload(contributor, payload);
+    if (!made.ok() || made->root != root) return false;
+    *reading = std::move(*made);
+    reading->readable = !decodes || outer::is_readable(codec, payload, values);
+    return true;
+  };
+}
+
+bool ContributionBook::take_payload(std::uint32_t member, std::uint32_t row, Payload payload,
+                                    const PayloadReading& reading) {
   const auto found = entries_.find(member);
   if (found == entries_.end()) return false;
   Entry& entry = found->second;
@@ -177,14 +192,16 @@ bool ContributionBook::take_payload(std::uint32_t member, std::uint32_t row, Pay
   if (!place) return false;
   if (entry.payloads[*place]) return true;
   const chain::RowWork& work = entry.rows()[*place];
-  if (payload->size() != work.payload_bytes) return false;
-  if (!is_readable(work, *payload)) {
-    if (is_complete(entry)) incomplete_.erase(member);
-    return false;
+  // Another contribution may have taken the place of the one whose payload was asked for.
+  if (payload->size() != work.payload_bytes || reading.root != work.payload) return false;
+  if (reading.readable) {
+    entry.payloads[*place] = pool_->hold(std::move(payload));
+    if (rules_->has_holders()) entry.leaves[*place] = reading.leaves;
+  } else {
+    unreadable_.insert(work.payload);
   }
-  entry.payloads[*place] = pool_->hold(std::move(payload));
   if (is_complete(entry)) incomplete_.erase(member);
-  return true;
+  return reading.readable;
 }
 
 // Others check a row chunk by chunk, and would prove a holder wrong that aggregates a payload which can't be decoded.

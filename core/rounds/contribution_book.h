@@ -6,7 +6,9 @@
 // Threads: one. rules, checks and registry of the tip outlive a call.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -50,7 +52,8 @@ class ContributionBook {
 
   struct Entry {
     HeldContributionPtr held;
-    std::vector<Payload> payloads;  // per row of the contribution; null: not here
+    std::vector<Payload> payloads;      // per row of the contribution; null: not here
+    std::vector<PayloadLeaves> leaves;  // of them, where others check rows
     const std::vector<chain::RowWork>& rows() const { return held->get().rows; }
     std::optional<std::size_t> place_of(std::uint32_t row) const;  // nothing: not of this contribution
   };
@@ -71,9 +74,14 @@ class ContributionBook {
   // names. A leader alone can bring it into a block, so its payloads may have impossible sizes: those are not wanted.
   bool take_certified(const HeldContributionPtr& held, const chain::ContributionEntry& entry,
                       const net::NodeId& id);
-  // The payload has the root that this member's contribution names: the caller has checked it. False: it has
-  // another size, or is not wanted. Where others check rows, one that can't be decoded is never held, and not asked for again.
-  bool take_payload(std::uint32_t member, std::uint32_t row, Payload payload);
+  // Whether these bytes are the payload of this work, which can exist. It reads all of them, into `reading`, on any
+  // thread; also after the end of this book.
+  std::function<bool(const ByteSource& payload)> check_of(const net::NodeId& contributor,
+                                                          const chain::RowWork& work,
+                                                          std::shared_ptr<PayloadReading> reading) const;
+  // Does not read it. False: it has another root or size than this member's contribution names, or is not wanted. Where
+  // others check rows, one that can't be decoded is never held, and not asked for again.
+  bool take_payload(std::uint32_t member, std::uint32_t row, Payload payload, const PayloadReading& reading);
 
   const Entry* find(std::uint32_t member) const;
   // Of a member of the registry after the tip's block.
@@ -95,7 +103,7 @@ class ContributionBook {
   void add_payloads(std::uint32_t member, const std::vector<Payload>& payloads);
   // A row of this model, and a size that a payload can have.
   bool can_be(const chain::RowWork& work) const;
-  // False: nobody can decode it. It is looked at once.
+  // False: nobody can decode it. It is looked at once, and came with its contribution: it is small.
   bool is_readable(const chain::RowWork& work, const ByteSource& payload);
   chain::Verdict check_rows(const chain::Contribution& contribution, const chain::MemberRecord& member,
                             const chain::ChainTip& tip) const;

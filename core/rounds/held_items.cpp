@@ -1,6 +1,7 @@
 #include "core/rounds/held_items.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/crypto/hash.h"
 #include "core/crypto/merkle.h"
@@ -23,18 +24,16 @@ Expected<std::vector<Hash256>> payload_leaves(const net::NodeId& contributor, co
   return leaves;
 }
 
-Expected<Hash256> payload_root(const net::NodeId& contributor, const ByteSource& payload) {
-  NS_ASSIGN_OR_RETURN(const std::vector<Hash256> leaves, payload_leaves(contributor, payload));
-  return crypto::merkle_root(leaves);
+Expected<PayloadReading> read_payload(const net::NodeId& contributor, const ByteSource& payload) {
+  NS_ASSIGN_OR_RETURN(std::vector<Hash256> leaves, payload_leaves(contributor, payload));
+  PayloadReading reading;
+  reading.root = crypto::merkle_root(leaves);
+  if (leaves.size() > 1) reading.leaves = std::make_shared<const std::vector<Hash256>>(std::move(leaves));
+  return reading;
 }
 
 Hash256 payload_root(const net::NodeId& contributor, ByteSpan payload) {
-  return payload_root(contributor, BytesView(payload)).value();
-}
-
-bool has_root(const net::NodeId& contributor, const ByteSource& payload, const Hash256& root) {
-  const auto made = payload_root(contributor, payload);
-  return made.ok() && *made == root;
+  return read_payload(contributor, BytesView(payload)).value().root;
 }
 
 HeldContribution::HeldContribution(chain::Contribution contribution, std::vector<Payload> payloads)
@@ -70,8 +69,11 @@ const std::vector<Payload>& HeldContribution::payloads() const {
   for (std::size_t i = 0; i < payloads_.size(); ++i) {
     const chain::RowWork& work = contribution_.rows[i];
     Payload& payload = payloads_[i];
-    const bool right = payload->size() == work.payload_bytes && has_root(id_, *payload, work.payload);
-    if (!right) payload.reset();
+    const auto has_root = [&] {
+      const auto reading = read_payload(id_, *payload);
+      return reading.ok() && reading->root == work.payload;
+    };
+    if (payload->size() != work.payload_bytes || !has_root()) payload.reset();
   }
   return payloads_;
 }

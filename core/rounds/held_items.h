@@ -19,12 +19,20 @@ using Payload = ByteSourcePtr;
 
 // The commitment to a payload: a Merkle root over slices of 64 KiB, the contributor's node id in each leaf, so
 // that the same bytes under another name have another root.  Errors: those of reading it.
-Expected<Hash256> payload_root(const net::NodeId& contributor, const ByteSource& payload);
 Expected<std::vector<Hash256>> payload_leaves(const net::NodeId& contributor, const ByteSource& payload);
 Hash256 payload_root(const net::NodeId& contributor, ByteSpan payload);
-// False also when it can't be read.
-bool has_root(const net::NodeId& contributor, const ByteSource& payload, const Hash256& root);
 inline constexpr std::size_t payload_slice_bytes = 64u << 10;
+
+// Null: of a payload of one slice, whose leaf is the root; or nobody needs them. They have 1/2048 of its bytes.
+using PayloadLeaves = std::shared_ptr<const std::vector<Hash256>>;
+// The findings of one reading of a whole payload, which has up to some gigabytes.
+struct PayloadReading {
+  Hash256 root{};
+  PayloadLeaves leaves = nullptr;
+  bool readable = true;  // false: nobody can decode it
+};
+// Root and leaves.  Threads: any. Errors: those of reading it.
+Expected<PayloadReading> read_payload(const net::NodeId& contributor, const ByteSource& payload);
 
 class HeldContribution {
  public:

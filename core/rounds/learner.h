@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "core/base/byte_source.h"
 #include "core/base/expected.h"
+#include "core/net/peer_channel.h"
 #include "core/rounds/step.h"
 
 namespace neuroshard::rounds {
@@ -112,5 +114,14 @@ class RoundWork {
   virtual ~RoundWork() = default;
   virtual void run(std::function<void()> job, std::function<void()> done) = 0;
 };
+
+// Runs a job that reads payloads of so many bytes. Those that one call can carry are read at once: that takes less
+// time than the wait for another thread.
+inline void run_reading(RoundWork& work, std::uint64_t bytes, std::function<void()> job,
+                        std::function<void()> done) {
+  if (bytes > net::chunk_bytes) return work.run(std::move(job), std::move(done));
+  job();
+  done();
+}
 
 }  // namespace neuroshard::rounds

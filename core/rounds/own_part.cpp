@@ -58,6 +58,16 @@ std::optional<OwnPart::Made> decode_made(const ByteSourcePtr& record, std::size_
   return OwnPart::Made{std::move(*contribution), {parts->begin() + 1, parts->end()}};
 }
 
+Expected<std::vector<PayloadReading>> read_payloads(const net::NodeId& self,
+                                                    const std::vector<Payload>& payloads) {
+  std::vector<PayloadReading> readings;
+  for (const Payload& payload : payloads) {
+    NS_ASSIGN_OR_RETURN(PayloadReading reading, read_payload(self, *payload));
+    readings.push_back(std::move(reading));
+  }
+  return readings;
+}
+
 }  // namespace
 
 WorkFate fate_of(WorkOutcome outcome, std::uint32_t rounds_left_out) {
@@ -228,30 +238,48 @@ ByteSourcePtr OwnPart::memory_of(const Making& making) const {
   return joined(std::move(record));
 }
 
-void OwnPart::finish(const std::shared_ptr<Making>& shared) {
-  Making& making = *shared;
-  const net::NodeId self = crypto::node_id(services_.key.public_key());
+void OwnPart::finish(const std::shared_ptr<Making>& making) {
   Made made;
-  RoundLearner::Boundary* most = nullptr;  // its batches are those of the contribution
-  made.contribution.opening = making.opening;
-  made.contribution.round = making.round;
-  made.contribution.reveal = making.reveal;
-  for (std::size_t i = 0; i < making.rows.size(); ++i) {
-    if (!making.boundaries[i]) continue;
-    RoundLearner::Boundary& boundary = *making.boundaries[i];
+  made.contribution.opening = making->opening;
+  made.contribution.round = making->round;
+  made.contribution.reveal = making->reveal;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < making->rows.size(); ++i) {
+    if (!making->boundaries[i]) continue;
+    const RoundLearner::Boundary& boundary = *making->boundaries[i];
     chain::RowWork work;
-    work.row = making.rows[i];
-    work.tokens = std::min(boundary.work.tokens, making.most_tokens[i]);
-    const auto root = payload_root(self, *boundary.payload);
-    if (!root.ok()) return failed(root.error());
+    work.row = making->rows[i];
+    work.tokens = std::min(boundary.work.tokens, making->most_tokens[i]);
     work.payload_bytes = boundary.payload->size();
-    work.payload = *root;
+    bytes += work.payload_bytes;
     made.contribution.rows.push_back(work);
     made.payloads.push_back(boundary.payload);
-    rows_[work.row].gave = true;
-    if (most == nullptr || boundary.work.tokens > most->work.tokens) most = &boundary;
   }
-  if (most == nullptr) return;
+  if (made.payloads.empty()) return;
+  // The job's until it is done.
+  const auto readings =
+      std::make_shared<Expected<std::vector<PayloadReading>>>(std::vector<PayloadReading>());
+  std::function<void()> job = [readings, self = crypto::node_id(services_.key.public_key()),
+                               payloads = made.payloads] { *readings = read_payloads(self, payloads); };
+  run_reading(services_.work, bytes, std::move(job),
+              [this, life = lifetime_.token(), making, made = std::move(made), readings]() mutable {
+                if (!life.alive() || making->opening != opening_) return;
+                if (!readings->ok()) return failed(readings->error());
+                made.readings = std::move(**readings);
+                hashed(making, std::move(made));
+              });
+}
+
+void OwnPart::hashed(const std::shared_ptr<Making>& shared, Made made) {
+  Making& making = *shared;
+  for (std::size_t i = 0; i < made.payloads.size(); ++i) {
+    chain::RowWork& work = made.contribution.rows[i];
+    work.payload = made.readings[i].root;
+    rows_[work.row].gave = true;
+  }
+  RoundLearner::Boundary* most = nullptr;  // its batches are those of the contribution
+  for (std::optional<RoundLearner::Boundary>& boundary : making.boundaries)
+    if (boundary && (most == nullptr || boundary->work.tokens > most->work.tokens)) most = &*boundary;
   if (services_.batches == nullptr || most->batches.empty()) return sign(making, std::move(made));
   services_.batches->keep(
       making.round, making.opening, std::move(most->batches),

@@ -46,6 +46,7 @@ class OwnPart {
     const crypto::KeyPair& key;
     std::vector<RoundLearner*> learners;  // by row
     RoundStore& store;
+    RoundWork& work;
     Logger& logger;
     BatchKeeper* batches = nullptr;  // null: no contribution names its batches
     chain::RowSet rows = {};         // that this node holds; the other rows' learners are null
@@ -53,6 +54,8 @@ class OwnPart {
   struct Made {
     chain::Contribution contribution;
     std::vector<Payload> payloads;  // per row of the contribution
+    // Of the payloads. Empty: they were made before a restart, and the disk may have changed them.
+    std::vector<PayloadReading> readings = {};
   };
   OwnPart(Services services, const chain::ChainRules& rules, std::uint32_t inner_steps, RoundSync sync);
 
@@ -97,6 +100,7 @@ class OwnPart {
   void got(const std::shared_ptr<Making>& making, std::size_t which,
            Expected<RoundLearner::Boundary> boundary);
   void finish(const std::shared_ptr<Making>& making);
+  void hashed(const std::shared_ptr<Making>& shared, Made made);
   void sign(Making& making, Made made);
   ByteSourcePtr memory_of(const Making& making) const;
   void failed(const Error& error);

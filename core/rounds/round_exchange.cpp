@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/chain/ascending.h"
+#include "core/rounds/learner.h"
 #include "core/rounds/round_roles.h"
 
 namespace neuroshard::rounds {
@@ -14,6 +15,17 @@ constexpr std::size_t most_holders = 16;  // asked for one item
 // contribution yet gives no payload.
 constexpr Duration first_pause = std::chrono::milliseconds(500), most_pause = std::chrono::minutes(1);
 
+// A payload, or the leaves of its root.
+Expected<Bytes> piece_of_payload(const ContributionBook::Entry& entry, std::size_t place,
+                                 const PieceRequest& request) {
+  const Payload& payload = entry.payloads[place];
+  if (request.what == PieceRequest::What::Payload)
+    return answer_from(*payload, 0, payload->size(), request.place);
+  const PayloadLeaves& leaves = entry.leaves[place];
+  if (leaves == nullptr) return answer_from(ByteSpan(entry.rows()[place].payload), request.place);
+  return answer_from(ByteSpan(leaves->front().data(), leaves->size() * sizeof(Hash256)), request.place);
+}
+
 }  // namespace
 
 RoundExchange::RoundExchange(Services services, const chain::ChainRules& rules, FetchOptions options,
@@ -23,7 +35,6 @@ RoundExchange::RoundExchange(Services services, const chain::ChainRules& rules, 
 void RoundExchange::open() {
   earlier_.push_front(services_.book.retire());
   if (earlier_.size() > (rules_.has_holders() ? chain::rounds_to_settle : 1)) earlier_.pop_back();
-  payload_leaves_.clear();
   payloads_.clear();
   contributions_.clear();
   closed_ = all_certified_ = false;
@@ -90,6 +101,7 @@ void RoundExchange::ask_for_some(std::vector<WantedPayload> wanted, const chain:
 }
 
 bool RoundExchange::ask_for_payload(const WantedPayload& wanted, const chain::ChainTip& tip) {
+  if (checking_.count(wanted.key()) != 0) return false;
   AskedPayload& asked = payloads_[wanted.key()];
   if (asked.under_way || services_.clock.monotonic_now() < asked.next) return false;
   asked.under_way = true;
@@ -97,21 +109,54 @@ bool RoundExchange::ask_for_payload(const WantedPayload& wanted, const chain::Ch
   request.row = wanted.work.row;
   request.what = PieceRequest::What::Payload;
   request.hash = wanted.work.payload;
-  services_.fetcher.payload(
-      request, wanted.work.payload_bytes, holders(wanted.member, wanted.work.row, tip),
-      [id = services_.book.find(wanted.member)->held->id(),
-       root = wanted.work.payload](const ByteSource& payload) { return has_root(id, payload, root); },
-      [this, life = lifetime_.token(), wanted,
-       opening = services_.book.opening()](Expected<ByteSourcePtr> payload) {
-        if (life.alive() && opening == services_.book.opening()) got_payload(wanted, std::move(payload));
-      });
+  const net::NodeId& contributor = services_.book.find(wanted.member)->held->id();
+  const auto reading = std::make_shared<PayloadReading>();  // the check's until it is done
+  services_.fetcher.payload(request, wanted.work.payload_bytes, holders(wanted.member, wanted.work.row, tip),
+                            services_.book.check_of(contributor, wanted.work, reading),
+                            [this, life = lifetime_.token(), wanted, reading,
+                             opening = services_.book.opening()](Expected<ByteSourcePtr> payload) {
+                              if (life.alive() && opening == services_.book.opening())
+                                got_payload(wanted, std::move(payload), *reading);
+                            });
   return true;
 }
 
-void RoundExchange::got_payload(const WantedPayload& wanted, Expected<ByteSourcePtr> payload) {
+void RoundExchange::take_own(std::uint32_t member, const std::vector<Payload>& payloads,
+                             const std::vector<PayloadReading>& readings) {
+  const ContributionBook::Entry& entry = *services_.book.find(member);
+  for (std::size_t i = 0; i < payloads.size(); ++i) {
+    const WantedPayload own{member, entry.rows()[i]};
+    if (!readings.empty())
+      services_.book.take_payload(member, own.work.row, payloads[i], readings[i]);
+    else if (services_.book.wants(entry, i))
+      check_own(own, entry.held->id(), payloads[i]);
+  }
+}
+
+void RoundExchange::check_own(const WantedPayload& wanted, const net::NodeId& contributor,
+                              const Payload& payload) {
+  checking_.insert(wanted.key());
+  const auto reading = std::make_shared<PayloadReading>();  // the job's until it is done, as `holds`
+  const auto holds = std::make_shared<bool>(false);
+  run_reading(
+      services_.work, payload->size(),
+      [check = services_.book.check_of(contributor, wanted.work, reading), payload, holds] {
+        *holds = check(*payload);
+      },
+      [this, life = lifetime_.token(), wanted, payload, reading, holds, opening = services_.book.opening()] {
+        if (!life.alive()) return;
+        checking_.erase(wanted.key());
+        if (opening != services_.book.opening()) return;
+        if (*holds) return got_payload(wanted, payload, *reading);
+        got_payload(wanted, make_error(ErrorCode::Unavailable, "the kept payload is damaged"), *reading);
+      });
+}
+
+void RoundExchange::got_payload(const WantedPayload& wanted, Expected<ByteSourcePtr> payload,
+                                const PayloadReading& reading) {
   if (payload.ok()) {
     payloads_.erase(wanted.key());
-    services_.book.take_payload(wanted.member, wanted.work.row, std::move(*payload));
+    services_.book.take_payload(wanted.member, wanted.work.row, std::move(*payload), reading);
     return events_.arrived();
   }
   AskedPayload& asked = payloads_[wanted.key()];
@@ -204,22 +249,9 @@ void RoundExchange::compare(const chain::ChainTip& before, const chain::CloseSec
   }
 }
 
-Expected<Bytes> RoundExchange::piece_of_payload(const net::NodeId& contributor, const Payload& payload,
-                                                const PieceRequest& request) const {
-  if (request.what == PieceRequest::What::Payload)
-    return answer_from(*payload, 0, payload->size(), request.place);
-  auto known = payload_leaves_.find(request.hash);
-  if (known == payload_leaves_.end()) {
-    NS_ASSIGN_OR_RETURN(std::vector<Hash256> leaves, payload_leaves(contributor, *payload));
-    known = payload_leaves_.emplace(request.hash, std::move(leaves)).first;
-  }
-  const std::vector<Hash256>& leaves = known->second;
-  return answer_from(ByteSpan(leaves.front().data(), leaves.size() * sizeof(Hash256)), request.place);
-}
-
 Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const PieceRequest& request,
                                      const chain::ChainTip& tip) const {
-  // Leaves cost a hash of the whole payload, and only members that check a row need them.
+  // Only members that check a row need leaves, and only where there are such members they are kept.
   const bool is_checked = rules_.has_holders() && tip.registry->find(from) != nullptr;
   if (request.what == PieceRequest::What::PayloadLeaves && !is_checked) return piece_not_held();
   std::vector<const ContributionBook*> books = {&services_.book};
@@ -238,7 +270,7 @@ Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const PieceRequest
     for (const auto& [member, entry] : book->all()) {
       for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
         if (entry.rows()[i].payload != request.hash || !entry.payloads[i]) continue;
-        return piece_of_payload(entry.held->id(), entry.payloads[i], request);
+        return piece_of_payload(entry, i, request);
       }
     }
   }

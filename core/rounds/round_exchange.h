@@ -30,6 +30,7 @@ class RoundExchange {
     ContributionBook& book;
     VectorBook& vectors;
     const Clock& clock;
+    RoundWork& work;
   };
   struct Events {
     std::function<void()> arrived;
@@ -43,11 +44,17 @@ class RoundExchange {
   void open();
   // A close that was certified on `before`: what it has of a member may contradict what this node was sent.
   void compare(const chain::ChainTip& before, const chain::CloseSection& close);
+  // The payloads of this node's own contribution, which is in the book. readings: empty after a restart. Then the node
+  // checks them first, and asks for those that are wrong.
+  void take_own(std::uint32_t member, const std::vector<Payload>& payloads,
+                const std::vector<PayloadReading>& readings);
+  // Own payloads are being checked.
+  bool checks() const { return !checking_.empty(); }
   // Asks for what is missing. payloads: this node may have them before the close. behind: this node sees no end
   // of the round yet, so it also asks for what the others' vectors name.
   void ask(const chain::ChainTip& tip, bool payloads, bool behind);
   // A payload or a contribution of this round or of the one before; where results can be taken back, of all rounds that are
-  // not settled. Leaves of a payload only for members, and where members check rows. NotFound.
+  // not settled. Leaves of a payload only for members, and where members check rows. No payload is read as a whole. NotFound.
   Expected<Bytes> piece(const net::NodeId& from, const PieceRequest& request,
                         const chain::ChainTip& tip) const;
   // The contribution that the close names, not another one of the same member.
@@ -67,9 +74,7 @@ class RoundExchange {
     Duration pause{};      // before the last try
     MonotonicTime next{};  // not before
   };
-  // A payload, or the leaves of its root.
-  Expected<Bytes> piece_of_payload(const net::NodeId& contributor, const Payload& payload,
-                                   const PieceRequest& request) const;
+  void check_own(const WantedPayload& wanted, const net::NodeId& contributor, const Payload& payload);
   void ask_for_contributions(const chain::ChainTip& tip, bool behind);
   void ask_for_contribution(std::uint32_t member, const chain::ChainTip& tip);
   void ask_for_payloads(const chain::ChainTip& tip);
@@ -77,7 +82,8 @@ class RoundExchange {
   void ask_for_some(std::vector<WantedPayload> wanted, const chain::ChainTip& tip);
   // False: it is under way, or rests.
   bool ask_for_payload(const WantedPayload& wanted, const chain::ChainTip& tip);
-  void got_payload(const WantedPayload& wanted, Expected<ByteSourcePtr> payload);
+  void got_payload(const WantedPayload& wanted, Expected<ByteSourcePtr> payload,
+                   const PayloadReading& reading);
   void take(std::uint32_t member, const net::NodeId& id, const HeldContributionPtr& held);
   // row: of the payload; nothing: of the contribution.
   std::vector<net::NodeId> holders(std::uint32_t member, std::optional<std::uint32_t> row,
@@ -88,12 +94,11 @@ class RoundExchange {
   const FetchOptions options_;
   const net::NodeId self_;
   const Events events_;
-  // Of payloads that somebody checks a row by.
-  mutable std::map<Hash256, std::vector<Hash256>> payload_leaves_;
   // Of earlier rounds, newest first: for peers that are a step behind, and those that check rows.
   std::deque<ContributionBook> earlier_;
   std::optional<chain::ChainTip> tip_;  // of the last ask()
   std::map<PayloadKey, AskedPayload> payloads_;
+  std::set<PayloadKey> checking_;  // own ones; nobody is asked for them meanwhile
   std::set<std::uint32_t> contributions_;
   bool closed_ = false;         // the round, at the last ask()
   bool all_certified_ = false;  // each contribution that the close names is here

@@ -73,10 +73,11 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       clock_(options_.clock),
       book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks, pool_, options_.rows),
       vectors_(options_.chain, services_.checks),
-      exchange_({services_.caller, services_.peers, fetcher_, book_, vectors_, services_.clock},
-                options_.chain, options_.fetch, self_,
-                {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); },
-                 [this](const Error& error) { cannot(error); }}),
+      exchange_(
+          {services_.caller, services_.peers, fetcher_, book_, vectors_, services_.clock, services_.work},
+          options_.chain, options_.fetch, self_,
+          {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); },
+           [this](const Error& error) { cannot(error); }}),
       states_(
           {fetcher_, services_.work, services_.executor, services_.clock, services_.spool,
            pool_of_steps(services_.steps), services_.resize},
@@ -99,8 +100,8 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
             accusations_.add(evidence, proof);
           },
           services_.logger),
-      own_({services_.key, services_.learners, services_.store, services_.logger, services_.batches,
-            options_.rows},
+      own_({services_.key, services_.learners, services_.store, services_.work, services_.logger,
+            services_.batches, options_.rows},
            options_.chain, options_.inner_steps, options_.sync),
       own_vector_(
           {services_.key, services_.clock, services_.store}, options_.chain,
@@ -356,13 +357,13 @@ void TrainingRounds::contribute(const RoundCounts& seen) {
 void TrainingRounds::show_own() {
   const OwnPart::Made& made = *own_.made();
   contributed_at_ = services_.clock.monotonic_now();
-  const auto taken =
-      book_.take(std::make_shared<const HeldContribution>(made.contribution, made.payloads), *tip_);
+  const auto taken = book_.take(std::make_shared<const HeldContribution>(made.contribution), *tip_);
   if (taken.verdict != chain::Verdict::Taken) {
     services_.logger.warning("rounds", fmt::format("this node's own contribution is refused: {}",
                                                    chain::to_string(taken.verdict)));
     return;
   }
+  exchange_.take_own(taken.member, made.payloads, made.readings);
   services_.logger.debug("rounds", fmt::format("round {}: this node has contributed", book_.round()));
   posts_.contribution(made.contribution, made.payloads);
   for (const std::uint32_t member : book_.members()) show_to_candidate(member);
@@ -409,7 +410,7 @@ RoundCounts TrainingRounds::counts() const {
 }
 
 bool TrainingRounds::payloads_move() const {
-  if (fetcher_.checks()) return true;
+  if (fetcher_.checks() || exchange_.checks()) return true;
   return services_.clock.monotonic_now() - moved_at_ < std::max(clock_.grace(), 2 * fetcher_.piece_took());
 }
 

@@ -51,7 +51,9 @@ struct ComputingNode {
   }
   void take_payload(const ChainRound& chain, std::size_t holder) {
     const std::uint32_t member = chain.chain.number(chain.holders[holder]);
-    if (!book.take_payload(member, 0, in_memory(chain.round->payloads[holder]))) qFatal("no payload");
+    const ByteSourcePtr payload = in_memory(chain.round->payloads[holder]);
+    const auto reading = rounds::read_payload(chain.id(chain.holders[holder]), *payload);
+    if (!book.take_payload(member, 0, payload, *reading)) qFatal("no payload");
   }
   // All that row 0 is made of.
   void take_all(const ChainRound& chain) {

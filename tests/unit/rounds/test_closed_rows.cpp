@@ -144,8 +144,10 @@ class TestClosedRows : public QObject {
     for (std::size_t holder = 0; holder < 3; ++holder) {
       bench.node.take(bench.network, holder);
       const Bytes noise(bench.network.round->payloads[holder].size(), 0xff);
+      PayloadReading reading;
+      reading.root = bench.network.round->works[holder].payload;
       QVERIFY(bench.node.book.take_payload(bench.network.chain.number(bench.network.holders[holder]), 0,
-                                           in_memory(noise)));
+                                           in_memory(noise), reading));
     }
     bench.compute_to_the_end();
     QVERIFY(bench.node.ended == 1 && bench.node.failures.empty());

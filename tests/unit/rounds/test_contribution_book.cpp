@@ -82,6 +82,7 @@ class TestContributionBook : public QObject {
   void another_signature_makes_no_other_contribution();
   void a_certified_payload_of_impossible_size_is_not_wanted_data();
   void a_certified_payload_of_impossible_size_is_not_wanted();
+  void a_payload_of_another_contribution_is_not_taken();
 };
 
 void TestContributionBook::a_stranger_starts_no_long_hashing() {
@@ -165,6 +166,29 @@ void TestContributionBook::a_certified_payload_of_impossible_size_is_not_wanted(
                                     chain::entry_of(contribution, member), id));
   QCOMPARE(bench.book.wants(*bench.book.find(member), 0), wanted);
   QCOMPARE(bench.book.incomplete().count(member), std::size_t{wanted ? 1u : 0u});
+}
+
+// The close may name another contribution of a member while the payload of the first one is on its way.
+void TestContributionBook::a_payload_of_another_contribution_is_not_taken() {
+  Bench bench;
+  bench.go_to(1);
+  auto contribution = bench.contribution(*bench.beacon.reveal(1), bench.party().node);
+  QCOMPARE(bench.take(contribution).verdict, Verdict::Taken);
+  const std::uint32_t member = bench.history->tip().registry->members().front().number;
+  PayloadReading first;
+  first.root = contribution.rows[0].payload;
+  contribution.rows[0].payload = Hash256{2};
+  chain::sign_contribution(contribution, bench.party().node, chain::small::network);
+  QVERIFY(bench.book.take_certified(std::make_shared<const HeldContribution>(contribution),
+                                    chain::entry_of(contribution, member),
+                                    bench.history->tip().registry->members().front().id));
+  const Payload payload = in_memory(Bytes(16));
+  QVERIFY(!bench.book.take_payload(member, 0, payload, first));
+  QVERIFY(bench.book.wants(*bench.book.find(member), 0));
+  PayloadReading second;
+  second.root = Hash256{2};
+  QVERIFY(bench.book.take_payload(member, 0, payload, second));
+  QVERIFY(!bench.book.wants(*bench.book.find(member), 0));
 }
 
 NS_TEST(TestContributionBook)

@@ -9,10 +9,10 @@
 #include "core/net/peer_channel.h"
 #include "core/outer/anchor_hash.h"
 #include "core/rounds/fetch.h"
-#include "core/rounds/learner.h"
 #include "tests/support/manual_executor.h"
 #include "tests/support/stored.h"
 #include "tests/support/test_main.h"
+#include "tests/unit/rounds/later_work.h"
 
 using namespace neuroshard;
 using namespace neuroshard::rounds;
@@ -102,20 +102,6 @@ struct TimedExecutor final : Executor {
   std::vector<Task> timers;
 };
 
-// Runs jobs when the test says so.
-struct LaterWork final : RoundWork {
-  void run(std::function<void()> job, std::function<void()> done) override {
-    jobs.emplace_back(std::move(job), std::move(done));
-  }
-  void run_all() {
-    for (const auto& [job, done] : std::exchange(jobs, {})) {
-      job();
-      done();
-    }
-  }
-  std::vector<std::pair<std::function<void()>, std::function<void()>>> jobs;
-};
-
 // Counts what is made in it.
 struct CountingSpool final : Spool {
   Expected<std::unique_ptr<SpoolItem>> create(std::uint64_t bytes) override {
@@ -180,7 +166,7 @@ class TestFetch : public QObject {
  private Q_SLOTS:
   // Hundreds of megabytes are not hashed where votes are handled.
   void a_payload_is_checked_on_the_thread_of_the_work() {
-    LaterWork work;
+    test::LaterWork work;
     Fixture f({first, second});
     f.fetcher.check_with(work);
     QVERIFY(!f.fetcher.checks());
@@ -197,7 +183,7 @@ class TestFetch : public QObject {
   }
 
   void a_payload_whose_fetcher_ends_is_checked_for_nobody() {
-    LaterWork work;
+    test::LaterWork work;
     {
       Fixture f({first});
       f.fetcher.check_with(work);

@@ -1,10 +1,14 @@
 // A node's own part of a round: what its learners hear of the round, and the batches that its contribution names.
 #include <QtTest>
 
+#include <map>
+#include <memory>
+
 #include "core/chain/contribution.h"
 #include "core/rounds/own_part.h"
 #include "tests/support/stored.h"
 #include "tests/support/test_main.h"
+#include "tests/unit/rounds/later_work.h"
 
 using namespace neuroshard;
 using namespace neuroshard::rounds;
@@ -18,12 +22,12 @@ class Learner final : public RoundLearner {
   void boundary(AfterBoundary, std::function<void(Expected<Boundary>)> done) override {
     ++asked;
     if (error) return done(*error);
-    done(Boundary{in_memory(Bytes(64, 1)), {100, 6400}, {}, batches});
+    done(Boundary{in_memory(payload), {100, 6400}, {}, batches});
   }
   void go_on() override {}
 
   std::optional<Start> started;
-  Bytes batches;
+  Bytes payload = Bytes(64, 1), batches;
   std::optional<Error> error;
   int asked = 0;
   std::uint32_t steps = 100;
@@ -31,12 +35,18 @@ class Learner final : public RoundLearner {
 
 class Store final : public RoundStore {
  public:
-  Expected<ByteSourcePtr> load(Record) override { return make_error(ErrorCode::NotFound, "nothing"); }
-  void save(Record record, ByteSourcePtr, std::function<void(Expected<void>)> done) override {
+  Expected<ByteSourcePtr> load(Record record) override {
+    const auto kept = records.find(record);
+    if (kept == records.end()) return make_error(ErrorCode::NotFound, "nothing");
+    return kept->second;
+  }
+  void save(Record record, ByteSourcePtr bytes, std::function<void(Expected<void>)> done) override {
     if (error && record == Record::Contribution) return done(*error);
+    records[record] = std::move(bytes);
     done({});
   }
   std::optional<Error> error;
+  std::map<Record, ByteSourcePtr> records;
 };
 
 class Keeper final : public BatchKeeper {
@@ -60,14 +70,21 @@ struct Bench {
     own.contribute(Hash256{4}, {1'000'000}, [this] { ++made; });
   }
   const chain::Contribution& contribution() const { return own.made()->contribution; }
+  // With a payload that is not read at once.
+  void contribute_much() {
+    learner.payload.assign(net::chunk_bytes + 1, 1);
+    contribute();
+  }
+  Hash256 root() const { return payload_root(crypto::node_id(key.public_key()), learner.payload); }
 
   crypto::KeyPair key = crypto::KeyPair::from_seed(Hash256{1});
   NullLogger logger;
   chain::ChainRules rules;
   Learner learner;
   Store store;
+  const std::shared_ptr<test::LaterWork> work = std::make_shared<test::LaterWork>();
   Keeper keeper;
-  OwnPart own{{key, {&learner}, store, logger, &keeper}, rules, 100, RoundSync::Plain};
+  OwnPart own{{key, {&learner}, store, *work, logger, &keeper}, rules, 100, RoundSync::Plain};
   int made = 0;
 };
 
@@ -187,6 +204,72 @@ class TestOwnPart : public QObject {
     b.keeper.answer(Hash256{8});
     QCOMPARE(b.made, 0);
     QVERIFY(!b.own.has_contributed());
+  }
+
+  // Gigabytes are not hashed where votes are handled.
+  void a_large_payload_is_hashed_on_the_thread_of_the_work() {
+    Bench b;
+    b.contribute_much();
+    QCOMPARE(b.work->jobs.size(), std::size_t{1});
+    QVERIFY(b.own.is_making() && !b.own.has_contributed() && !b.own.gave(0));
+    b.contribute();
+    QCOMPARE(b.learner.asked, 1);
+    b.work->run_all();
+    QCOMPARE(b.made, 1);
+    QVERIFY(b.own.has_contributed() && b.own.gave(0));
+    QVERIFY(b.contribution().rows[0].payload == b.root());
+    QCOMPARE(b.contribution().rows[0].payload_bytes, std::uint64_t{b.learner.payload.size()});
+    QVERIFY(chain::contribution_holds(b.contribution(), b.rules.network));
+    const PayloadReading& reading = b.own.made()->readings.at(0);
+    QVERIFY(reading.root == b.root() && reading.leaves != nullptr);
+    QCOMPARE(reading.leaves->size(), std::size_t{5});
+  }
+
+  void a_round_that_ends_while_the_payload_is_hashed_has_no_contribution() {
+    Bench b;
+    b.contribute_much();
+    b.own.open(Hash256{13}, 13, Hash256{10});
+    b.work->run_all();
+    QCOMPARE(b.made, 0);
+    QVERIFY(!b.own.has_contributed() && !b.own.is_making() && !b.own.gave(0));
+    b.contribute_much();
+    b.work->run_all();
+    QCOMPARE(b.made, 1);
+    QCOMPARE(b.contribution().round, std::uint64_t{13});
+  }
+
+  void the_same_round_again_waits_for_the_hash() {
+    Bench b;
+    b.contribute_much();
+    b.own.open(Hash256{3}, 12, Hash256{9});
+    QVERIFY(b.own.is_making());
+    b.work->run_all();
+    QCOMPARE(b.made, 1);
+    QVERIFY(b.own.has_contributed() && b.own.gave(0));
+  }
+
+  void a_payload_whose_node_ends_is_hashed_for_nobody() {
+    std::shared_ptr<test::LaterWork> work;
+    {
+      Bench b;
+      b.contribute_much();
+      work = b.work;
+    }
+    work->run_all();
+    QVERIFY(work->jobs.empty());
+  }
+
+  void a_contribution_of_before_a_restart_is_there_unread() {
+    Bench before, after;
+    before.contribute_much();
+    before.work->run_all();
+    after.store.records = before.store.records;
+    after.own.load();
+    after.own.open(Hash256{3}, 12, Hash256{9});
+    QVERIFY(after.own.has_contributed() && after.own.gave(0));
+    QVERIFY(after.contribution() == before.contribution());
+    QVERIFY(after.work->jobs.empty() && after.own.made()->readings.empty());
+    QVERIFY(test::bytes_of(after.own.made()->payloads.at(0)) == before.learner.payload);
   }
 };
 

@@ -1,6 +1,7 @@
 // A node asks for contributions and gives pieces of them: strangers and silent contributors cost it little.
 #include <QtTest>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "tests/support/test_main.h"
 #include "tests/unit/rounds/chain_round.h"
 #include "tests/unit/rounds/computing_node.h"
+#include "tests/unit/rounds/later_work.h"
 
 using namespace neuroshard;
 using namespace neuroshard::rounds;
@@ -24,17 +26,21 @@ namespace {
 constexpr Duration tick = std::chrono::milliseconds(500);
 constexpr std::size_t calls_per_fetch = 4;  // of one source that has nothing
 
-test::ChainRoundOptions few_nodes(std::uint32_t rows) {
+constexpr std::uint64_t few_values = 5000;
+constexpr std::uint64_t many_values = 300'000;  // a payload of them is not read at once
+
+test::ChainRoundOptions few_nodes(std::uint32_t rows, std::uint64_t values) {
   test::ChainRoundOptions options;
   options.others = 2;
-  options.values = 5000;
+  options.values = values;
   options.rows = rows;
   return options;
 }
 
 // A member that has one contribution to the round, and not its payload.
 struct ExchangeBench {
-  explicit ExchangeBench(std::uint32_t rows = 1) : network(few_nodes(rows)) {
+  explicit ExchangeBench(std::uint32_t rows = 1, std::uint64_t values = few_values)
+      : network(few_nodes(rows, values)) {
     node.book.open(network.opening);
     vectors.open(network.opening);
     node.take(network, 0);
@@ -55,15 +61,25 @@ struct ExchangeBench {
     }
   }
 
+  // As node 0 has its own payload, or finds it on its disk.
+  void take_own(const Bytes& payload, const std::vector<PayloadReading>& readings = {}) {
+    exchange.take_own(network.chain.number(network.holders[0]), {in_memory(payload)}, readings);
+  }
+  const Bytes& payload() const { return network.round->payloads[0]; }
+  const ContributionBook::Entry& entry(std::size_t holder) const {
+    return *node.book.find(network.chain.number(network.holders[holder]));
+  }
+
   const test::ChainRound network;
   sim::World world;
+  const std::shared_ptr<test::LaterWork> later = std::make_shared<test::LaterWork>();
   test::ComputingNode node{world, *network.round, network.chain.rules(),
                            network.chain.rules().has_holders() ? chain::RowSet::of({0}) : chain::RowSet()};
   VectorBook vectors{network.chain.rules(), node.checks};
   int arrived = 0;
   std::vector<Error> failures;
   RoundExchange exchange{
-      {node.own.sources, node.own.sources, node.own.fetcher, node.book, vectors, world.clock()},
+      {node.own.sources, node.own.sources, node.own.fetcher, node.book, vectors, world.clock(), *later},
       network.chain.rules(),
       FetchOptions(),
       network.id(network.others[0]),
@@ -140,14 +156,30 @@ struct CandidatesBench {
   MemorySpool spool;
   chain::SignatureChecks checks;
   RoundPool pool;
+  test::LaterWork work;
   RoundFetcher fetcher{peers, peers, executor, clock, spool, FetchOptions()};
   ContributionBook book{chain.rules(), {{0, 0, 8192}}, {}, checks, pool};
   VectorBook vectors{chain.rules(), checks};
-  RoundExchange exchange{{peers, peers, fetcher, book, vectors, clock},
+  RoundExchange exchange{{peers, peers, fetcher, book, vectors, clock, work},
                          chain.rules(),
                          FetchOptions(),
                          id(voters[0]),
                          {[] {}, [](const chain::Evidence&) {}, [](const Error&) {}}};
+};
+
+// Counts how often it is read.
+class CountedSource final : public ByteSource {
+ public:
+  explicit CountedSource(Bytes bytes) : bytes_(std::move(bytes)) {}
+  std::uint64_t size() const override { return bytes_.size(); }
+  Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const override {
+    ++reads;
+    return BytesView(bytes_).read_at(offset, target);
+  }
+  mutable int reads = 0;
+
+ private:
+  const Bytes bytes_;
 };
 
 }  // namespace
@@ -247,7 +279,6 @@ class TestRoundExchange : public QObject {
     QVERIFY(bench.vectors.can_close(*after.committee, bench.book, *after.registry));
   }
 
-  // They cost a hash of the whole payload.
   void leaves_of_payloads_are_for_members_that_check_rows() {
     for (const std::uint32_t rows : {1u, 2u}) {
       ExchangeBench bench(rows);
@@ -264,6 +295,117 @@ class TestRoundExchange : public QObject {
       QVERIFY(!refused.ok());
       QCOMPARE(refused.error().code, ErrorCode::NotFound);
     }
+  }
+
+  // ---- Large payloads are read on the thread of the work, and there once
+
+  void a_held_payload_is_not_read_for_its_leaves_data() {
+    QTest::addColumn<quint64>("values");
+    QTest::newRow("one slice") << quint64{few_values};
+    QTest::newRow("many slices") << quint64{many_values};
+  }
+  void a_held_payload_is_not_read_for_its_leaves() {
+    QFETCH(quint64, values);
+    ExchangeBench bench(2, values);
+    const net::NodeId id = bench.network.id(bench.network.holders[0]);
+    const auto payload = std::make_shared<const CountedSource>(bench.payload());
+    const auto reading = read_payload(id, *payload);
+    payload->reads = 0;
+    const std::uint32_t member = bench.network.chain.number(bench.network.holders[0]);
+    QVERIFY(bench.node.book.take_payload(member, 0, payload, *reading));
+    const Hash256 root = bench.network.round->works[0].payload;
+    const auto leaves = bench.exchange.piece(bench.network.id(bench.network.others[1]),
+                                             {0, What::PayloadLeaves, root, 0}, bench.network.tip());
+    QCOMPARE(payload->reads, 0);
+    const std::vector<Hash256> right = *payload_leaves(id, *payload);
+    QVERIFY(leaves.ok());
+    const PieceAnswer answer = *decode_piece_answer(*leaves);
+    QCOMPARE(answer.whole, std::uint64_t{right.size() * sizeof(Hash256)});
+    QVERIFY(std::equal(answer.bytes.begin(), answer.bytes.end(), right.front().data()));
+  }
+
+  void a_fetched_payload_is_decoded_on_the_thread_of_the_work() {
+    ExchangeBench bench(2, many_values);
+    bench.node.own.fetcher.check_with(*bench.later);
+    chain::Contribution noisy = bench.network.contribution(1);
+    const Bytes noise(bench.network.round->payloads[1].size(), 0xff);
+    noisy.rows[0].payload = payload_root(bench.network.id(bench.network.holders[1]), noise);
+    chain::sign_contribution(noisy, bench.network.chain.key(bench.network.holders[1]),
+                             bench.network.chain.rules().network);
+    QCOMPARE(
+        bench.node.book.take(std::make_shared<const HeldContribution>(noisy), bench.network.opening).verdict,
+        chain::Verdict::Taken);
+    bench.node.own.sources.script = [&](const net::NodeId&,
+                                        const PieceRequest& request) -> std::optional<Expected<Bytes>> {
+      if (request.hash != noisy.rows[0].payload) return std::nullopt;
+      return answer_from(noise, request.place);
+    };
+    bench.look_for(std::chrono::seconds(5));
+    QCOMPARE(bench.later->jobs.size(), std::size_t{2});
+    QCOMPARE(bench.node.book.incomplete().size(), std::size_t{2});
+    QCOMPARE(bench.arrived, 0);
+    bench.later->run_all();
+    QCOMPARE(bench.arrived, 2);
+    QCOMPARE(bench.node.book.incomplete().size(), std::size_t{0});
+    QVERIFY(bench.entry(0).payloads[0] && bench.entry(0).leaves[0]);
+    QVERIFY(!bench.entry(1).payloads[0]);  // nobody can decode it
+    const std::size_t asked = bench.asked();
+    bench.look_for(std::chrono::seconds(5));
+    QCOMPARE(bench.asked(), asked);
+  }
+
+  void an_own_payload_that_was_hashed_is_held_at_once() {
+    ExchangeBench bench(2, many_values);
+    const net::NodeId id = bench.network.id(bench.network.holders[0]);
+    bench.take_own(bench.payload(), {*read_payload(id, BytesView(bench.payload()))});
+    QVERIFY(bench.later->jobs.empty() && !bench.exchange.checks());
+    QVERIFY(bench.entry(0).payloads[0] && bench.entry(0).leaves[0]);
+  }
+
+  void an_own_payload_of_before_a_restart_is_checked_on_the_thread_of_the_work() {
+    ExchangeBench bench(2, many_values);
+    bench.take_own(bench.payload());
+    QCOMPARE(bench.later->jobs.size(), std::size_t{1});
+    QVERIFY(bench.exchange.checks() && !bench.entry(0).payloads[0]);
+    // Nobody is asked for it meanwhile, not even after the close.
+    bench.look_for(std::chrono::seconds(5));
+    bench.exchange.ask(bench.network.tip(), true, false);
+    QCOMPARE(bench.asked(), std::size_t{0});
+    bench.later->run_all();
+    QVERIFY(!bench.exchange.checks() && bench.entry(0).payloads[0] && bench.entry(0).leaves[0]);
+    QCOMPARE(bench.arrived, 1);
+  }
+
+  void an_own_payload_that_the_disk_changed_is_fetched() {
+    for (const std::uint64_t values : {few_values, many_values}) {
+      ExchangeBench bench(2, values);
+      Bytes changed = bench.payload();
+      changed.back() ^= 1;
+      bench.take_own(changed);
+      bench.later->run_all();
+      QVERIFY(!bench.exchange.checks() && !bench.entry(0).payloads[0]);
+      bench.look_for(std::chrono::seconds(10));
+      QVERIFY(bench.asked() > 0 && bench.entry(0).payloads[0]);
+      QVERIFY(read_all(*bench.entry(0).payloads[0]).value() == bench.payload());
+    }
+  }
+
+  void a_check_that_ends_after_its_round_or_its_node_counts_for_nothing() {
+    std::optional<ExchangeBench> bench(std::in_place, 2u, many_values);
+    bench->take_own(bench->payload());
+    chain::ChainTip next = bench->network.opening;
+    next.opening = Hash256{9};
+    bench->exchange.open();
+    bench->node.book.open(next);
+    bench->later->run_all();
+    QVERIFY(!bench->exchange.checks() && bench->node.book.all().empty());
+    QCOMPARE(bench->arrived, 0);
+    bench.emplace(2u, many_values);
+    bench->take_own(bench->payload());
+    const std::shared_ptr<test::LaterWork> later = bench->later;
+    bench.reset();
+    later->run_all();
+    QVERIFY(later->jobs.empty());
   }
 };
 
