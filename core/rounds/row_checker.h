@@ -53,7 +53,6 @@ class RowChecker {
  private:
   struct Task;
   using TaskPtr = std::shared_ptr<Task>;
-  using GotBytes = std::function<void(ByteSpan)>;  // they hold
   using Holds = std::function<bool(ByteSpan)>;
   // A Merkle tree's leaves, from any of these.
   void fetch_leaves(PieceRequest::What what, const Hash256& root, std::uint64_t count,
