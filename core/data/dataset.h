@@ -40,6 +40,8 @@ class Dataset {
   // Makes a later load() quick: downloads the shard if it is remote. Meant for an io thread. Success when it
   // is here.
   virtual Expected<void> prefetch(ShardId id, const CancelToken& cancel) = 0;
+  // load() needs no download of the shard now. A remote dataset may drop the shard later.
+  virtual bool is_here(ShardId) const { return true; }
   // The most bytes of downloaded shards on the disk, in force at once. A local dataset has none.
   virtual Expected<void> limit_cache(std::uint64_t) { return {}; }
   // A short description of trouble with the source; "" for none.

@@ -1,12 +1,31 @@
 #include "core/data/held_out.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace neuroshard::data {
 namespace {
 
 std::uint64_t windows_in(const ShardEntry& shard, std::uint32_t sequence) {
   return (shard.tokens - 1) / sequence;
+}
+
+bool are_here(const Dataset& dataset, const std::vector<ShardId>& shards) {
+  return std::all_of(shards.begin(), shards.end(), [&](ShardId id) { return dataset.is_here(id); });
+}
+
+// Those that are here count as used, so that the missing ones take the places of other shards.
+Expected<void> fetch_all(Dataset& dataset, const std::vector<ShardId>& shards, const CancelToken& cancel) {
+  for (const ShardId id : shards) {
+    if (cancel.cancelled())
+      return make_error(ErrorCode::Cancelled, "the held-out text is not needed any more");
+    NS_RETURN_IF_ERROR(dataset.prefetch(id, cancel));
+  }
+  if (are_here(dataset, shards)) return {};
+  return make_error(ErrorCode::Unsupported,
+                    "the disk space for published data has no room for all of the held-out text; raise "
+                    "disk_limit and start the node again");
 }
 
 }  // namespace
@@ -42,6 +61,13 @@ Expected<HeldOut> HeldOut::create(Dataset& dataset, std::uint32_t sequence, std:
   return held_out;
 }
 
+std::vector<ShardId> HeldOut::shards() const {
+  std::vector<ShardId> shards;
+  for (const Window& window : windows_)
+    if (shards.empty() || shards.back() != window.shard) shards.push_back(window.shard);
+  return shards;
+}
+
 Expected<HeldOut::Part> HeldOut::part(std::size_t first, std::size_t count, const CancelToken& cancel) const {
   if (first >= windows_.size() || count == 0) {
     return make_error(ErrorCode::InvalidArgument, "no held-out window has that number");
@@ -66,6 +92,31 @@ Expected<HeldOut::Part> HeldOut::part(std::size_t first, std::size_t count, cons
     if (i == first) part.batch.source = shard->entry.source;
   }
   return part;
+}
+
+Expected<void> HeldOutFetch::get(const HeldOut& text) {
+  const Error busy = make_error(ErrorCode::Busy, "the held-out text is still being fetched");
+  if (result_.valid()) {
+    if (result_.wait_for(Duration{}) != std::future_status::ready) return busy;
+    last_ = result_.get();
+  }
+  std::vector<ShardId> shards = text.shards();
+  if (are_here(dataset_, shards)) return {};
+  if (!last_.ok() && last_.error().code == ErrorCode::Unsupported) return last_;
+  if (!begin(std::move(shards))) return busy;
+  const Expected<void> told = std::exchange(last_, Expected<void>());
+  return told.ok() ? Expected<void>(busy) : told;
+}
+
+bool HeldOutFetch::begin(std::vector<ShardId> shards) {
+  const auto task = std::make_shared<std::packaged_task<Expected<void>()>>(
+      [dataset = &dataset_, shards = std::move(shards), cancel = cancel_.token()] {
+        return fetch_all(*dataset, shards, cancel);
+      });
+  std::future<Expected<void>> result = task->get_future();
+  if (!io_.post([task] { (*task)(); })) return false;
+  result_ = std::move(result);
+  return true;
 }
 
 }  // namespace neuroshard::data

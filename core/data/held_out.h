@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <vector>
 
 #include "core/base/cancel.h"
+#include "core/base/executor.h"
 #include "core/data/batch_plan.h"
 #include "core/data/dataset.h"
 
@@ -22,6 +24,8 @@ class HeldOut {
   std::size_t windows() const { return windows_.size(); }
   // Target tokens in all windows.
   std::uint64_t tokens() const { return std::uint64_t{sequence_} * windows_.size(); }
+  // That the windows lie in, ascending, each once.
+  std::vector<ShardId> shards() const;
 
   struct Part {
     Batch batch;
@@ -42,6 +46,31 @@ class HeldOut {
   Dataset* dataset_ = nullptr;
   std::uint32_t sequence_ = 0;
   std::vector<Window> windows_;
+};
+
+// Has missing shards of held-out text fetched by an io executor, so that no evaluation waits for a download.
+// Threads: one; the fetches run on the executor.
+class HeldOutFetch {
+ public:
+  // Both outlive it. The executor serves nobody else who must not wait.
+  HeldOutFetch(Dataset& dataset, Executor& io) : dataset_(dataset), io_(io) {}
+  ~HeldOutFetch() { cancel_.cancel(); }
+  HeldOutFetch(const HeldOutFetch&) = delete;
+  HeldOutFetch& operator=(const HeldOutFetch&) = delete;
+
+  // Success: all shards of the text are here. Never waits. Busy: they are being fetched; ask again later. A
+  // fetch that fails gives its error once, and another one begins. Unsupported: the shards have no room on the
+  // disk together; they are not fetched again.
+  Expected<void> get(const HeldOut& text);
+
+ private:
+  bool begin(std::vector<ShardId> shards);
+
+  Dataset& dataset_;
+  Executor& io_;
+  CancelSource cancel_;
+  std::future<Expected<void>> result_;  // of the fetch under way
+  Expected<void> last_;                 // of the one before, until it was told
 };
 
 }  // namespace neuroshard::data

@@ -129,11 +129,12 @@ class JoinedDataset final : public Dataset {
   Expected<void> prefetch(ShardId id, const CancelToken& cancel) override {
     return source_of(id).prefetch(id, cancel);
   }
+  bool is_here(ShardId id) const override { return source_of(id).is_here(id); }
   Expected<void> limit_cache(std::uint64_t bytes) override { return published_->limit_cache(bytes); }
   std::string trouble() const override { return published_->trouble(); }
 
  private:
-  Dataset& source_of(ShardId id) { return is_own_shard(id) ? *own_ : *published_; }
+  Dataset& source_of(ShardId id) const { return is_own_shard(id) ? *own_ : *published_; }
 
   const std::unique_ptr<Dataset> published_, own_;
   Manifest manifest_;

@@ -46,6 +46,10 @@ class RemoteDataset final : public detail::DatasetBase {
     NS_ASSIGN_OR_RETURN(const std::string path, fetch(*entry, cancel));
     return {};
   }
+  bool is_here(ShardId id) const override {
+    const ShardEntry* entry = manifest().find(id);
+    return entry != nullptr && cache_->holds(entry->sha256);
+  }
   std::string trouble() const override { return published_->trouble(); }
 
   // Files cached by an earlier run are offered to others, too.
@@ -122,6 +126,10 @@ class CachedDataset final : public detail::DatasetBase {
                 std::shared_ptr<const Tokenizer> tokenizer)
       : DatasetBase(env, std::move(manifest), std::move(tokenizer)), folder_(std::move(folder)) {}
   Expected<void> prefetch(ShardId, const CancelToken&) override { return {}; }
+  bool is_here(ShardId id) const override {
+    const ShardEntry* entry = manifest().find(id);
+    return entry != nullptr && env_.exists(cached_shard_path(folder_, entry->sha256));
+  }
 
  protected:
   Expected<std::string> fetch(const ShardEntry& entry, const CancelToken&) override {

@@ -80,7 +80,7 @@ std::string ShardCache::path_of(const Hash256& hash) const {
 
 bool ShardCache::holds(const Hash256& hash) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return entries_.count(name_of(hash)) != 0;
+  return entries_.count(name_of(hash)) != 0 && env_.exists(path_of(hash));
 }
 
 bool ShardCache::touch(const Hash256& hash) {

@@ -27,7 +27,7 @@ class ShardCache {
                                                     std::uint64_t max_bytes);
 
   std::string path_of(const Hash256& hash) const;
-  bool holds(const Hash256& hash) const;
+  bool holds(const Hash256& hash) const;  // and its file is there
   // True, and most recently used, when the shard is here.
   bool touch(const Hash256& hash);
   // Evicts down to the new cap.

@@ -193,7 +193,8 @@ class TrainingSession {
   virtual void limit_threads(std::uint32_t threads) { static_cast<void>(threads); }
 
   // The held-out loss now: over all held-out text, or over the setting's evenly spaced part. NotFound when
-  // nothing is held out. Unavailable: the session holds a part of the model only.
+  // nothing is held out. Unavailable: the session holds a part of the model only. Busy, in a network with
+  // rounds: the text is still being fetched; otherwise the call waits for it.
   virtual Expected<Validation> evaluate(bool complete, const CancelToken& cancel) = 0;
 
   // Saves now, regardless of the policy, and waits until it is on the disk; returns the checkpoint's name.

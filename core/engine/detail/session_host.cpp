@@ -26,8 +26,11 @@ Expected<SessionHost::Ready> SessionHost::open(const PrepareOptions& options, st
     Ready result;
     NS_ASSIGN_OR_RETURN(result.info, open_training(options));
     if (evaluate_at != 0 && result.info.step >= evaluate_at) {
-      NS_ASSIGN_OR_RETURN(const Validation validation, training_->evaluate(false, options.cancel));
-      result.evaluation = evaluation_view(result.info.step, validation);
+      const auto validation = training_->evaluate(false, options.cancel);
+      if (validation.ok())
+        result.evaluation = evaluation_view(result.info.step, *validation);
+      else if (validation.error().code != ErrorCode::Busy)  // its text is still being fetched
+        return validation.error();
     }
     return result;
   }();

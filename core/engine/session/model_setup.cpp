@@ -443,6 +443,10 @@ Expected<void> ModelSetup::prepare_training() {
                                     settings().number(config::Setting::EvalTokens));
   if (part.ok()) {
     parts_.held_out.emplace(std::move(*part));
+    if (has_publisher(parts_.directory)) {
+      parts_.held_out_fetcher = make_thread_executor("shard-fetch", fetch_queue);
+      parts_.held_out_fetch.emplace(*parts_.dataset, *parts_.held_out_fetcher);
+    }
   } else if (part.error().code != ErrorCode::NotFound) {
     return std::move(part).error();
   }

@@ -56,9 +56,11 @@ struct SessionParts {
   std::shared_ptr<TrainingHistory> history;
   bool text_away = false;  // by note_text()
   std::unique_ptr<data::Dataset> dataset;
-  std::unique_ptr<Executor> fetcher;  // fetches shards beside the training
+  std::unique_ptr<Executor> fetcher;           // fetches shards beside the training
+  std::unique_ptr<Executor> held_out_fetcher;  // those of held-out text; training text never waits for it
   std::unique_ptr<data::Loader> loader;
   std::optional<data::HeldOut> held_out;  // the part that is evaluated at intervals
+  std::optional<data::HeldOutFetch> held_out_fetch;
 
   compute::LoadedModule module;
   TrainingMemory memory;

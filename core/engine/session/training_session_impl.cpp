@@ -280,9 +280,22 @@ bool SessionImpl::is_evaluation_step() const {
   return parts_.held_out && interval != 0 && parts_.state.step % interval == 0;
 }
 
+// Success: the part of the held-out text that is evaluated is here. Never waits for the network.
+Expected<void> SessionImpl::fetch_held_out() {
+  if (!parts_.held_out || !parts_.held_out_fetch) return {};
+  return parts_.held_out_fetch->get(*parts_.held_out);
+}
+
+// False: an evaluation that is due is left out. The next one that is due tries again.
+bool SessionImpl::has_held_out_text(StepReport* report) {
+  const auto here = fetch_held_out();
+  if (!here.ok() && here.error().code != ErrorCode::Busy) report_validation(here.error(), report);
+  return here.ok();
+}
+
 void SessionImpl::evaluate_if_due(StepReport* report, const CancelToken& cancel) {
   if (evaluation_) return evaluate_beside_training(report, cancel);
-  if (!is_evaluation_step()) return;
+  if (!is_evaluation_step() || !has_held_out_text(report)) return;
   const MonotonicTime begin = parts_.services.clock.monotonic_now();
   auto validation = measure(false, cancel);
   report->seconds.evaluation = to_seconds(parts_.services.clock.monotonic_now() - begin);
@@ -294,7 +307,7 @@ void SessionImpl::evaluate_beside_training(StepReport* report, const CancelToken
   if (const auto result = evaluation_->take())
     report_validation(result->ok() ? Expected<Validation>(validation_of(**result, false)) : result->error(),
                       report);
-  if (!is_evaluation_step() || !evaluation_->is_due()) return;
+  if (!is_evaluation_step() || !evaluation_->is_due() || !has_held_out_text(report)) return;
   auto text = held_out_text(cancel);
   if (!text.ok()) return report_validation(text.error(), report);
   evaluation_->begin(std::move(*text));
@@ -333,6 +346,8 @@ void SessionImpl::report_validation(Expected<Validation> validation, StepReport*
 
 Expected<Validation> SessionImpl::evaluate(bool complete, const CancelToken& cancel) {
   NS_CHECK(training_);
+  // Other nodes wait for the thread in a network.
+  if (parts_.directory.profile().consensus.inner_steps > 0) NS_RETURN_IF_ERROR(fetch_held_out());
   NS_ASSIGN_OR_RETURN(const Validation validation, measure(complete, cancel));
   parts_.history->add(parts_.state.step, validation);
   return validation;

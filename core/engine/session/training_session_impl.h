@@ -70,6 +70,8 @@ class SessionImpl final : public TrainingSession {
   void fill_report(const train::InnerStep& inner, StepReport* report);
   std::vector<std::uint64_t> take_router_load();
   bool is_evaluation_step() const;
+  Expected<void> fetch_held_out();
+  bool has_held_out_text(StepReport* report);
   void evaluate_if_due(StepReport* report, const CancelToken& cancel);
   void evaluate_beside_training(StepReport* report, const CancelToken& cancel);
   Expected<PartEvaluation::Text> held_out_text(const CancelToken& cancel) const;

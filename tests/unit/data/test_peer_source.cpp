@@ -180,8 +180,10 @@ class TestPeerSource : public QObject {
       QVERIFY(others.offered.count(crypto::sha256(data.tokenizer)) == 1);
       const ShardEntry& shard = data.content.shards.front();
       QVERIFY(others.offered.count(shard.sha256) == 0);
+      QVERIFY(!(*dataset)->is_here(shard.id));
       const auto loaded = (*dataset)->load(shard.id, {});
       QVERIFY2(loaded.ok(), loaded.ok() ? "" : loaded.error().describe().c_str());
+      QVERIFY((*dataset)->is_here(shard.id));
       QCOMPARE((*loaded)->tokens.size(), static_cast<std::size_t>(shard.tokens));
       QCOMPARE(read(others.offered.at(shard.sha256)), data.shards.front());
     }

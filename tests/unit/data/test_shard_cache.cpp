@@ -51,6 +51,7 @@ void TestShardCache::a_file_removed_by_hand_gives_its_room() {
     cache.added(hash, 100);
   }
   QVERIFY(files.remove_file(cache.path_of(Hash256{0})).ok());
+  QVERIFY(!cache.holds(Hash256{0}));
   QVERIFY(cache.make_room(100).ok());
   QVERIFY(!cache.holds(Hash256{0}));
   QVERIFY(cache.holds(Hash256{1}));
