@@ -16,7 +16,9 @@ namespace {
 //   0       4     magic
 //   4       4     period
 //   8       8     bytes
-constexpr std::size_t magic_bytes = 4, file_bytes = 16;
+//   16      4     period that the clock went back from; only while there is one
+//   20      8     its bytes
+constexpr std::size_t magic_bytes = 4, file_bytes = 16, file_bytes_with_later = 28;
 constexpr std::uint64_t piece = 16u << 20;
 
 std::uint64_t sum(std::uint64_t used, std::uint64_t bytes) {
@@ -35,14 +37,18 @@ Expected<PeriodCount> PeriodCount::open(storage::FileEnv& files, std::string pat
   PeriodCount count(files, std::move(path), std::move(magic));
   count.period_ = now;
   if (!files.exists(count.path_)) return count;
-  NS_ASSIGN_OR_RETURN(const Bytes bytes, read_file(files, count.path_, file_bytes));
-  if (bytes.size() != file_bytes || as_text(ByteSpan(bytes).first(magic_bytes)) != count.magic_) {
+  NS_ASSIGN_OR_RETURN(const Bytes bytes, read_file(files, count.path_, file_bytes_with_later));
+  const bool has_later = bytes.size() == file_bytes_with_later;
+  if ((bytes.size() != file_bytes && !has_later) ||
+      as_text(ByteSpan(bytes).first(magic_bytes)) != count.magic_) {
     return make_error(
         ErrorCode::Corrupt,
         fmt::format("{} is not a count of {}; remove it and the count starts at zero", count.path_, what));
   }
   count.period_ = load_le<std::int32_t>(bytes.data() + 4);
   count.used_ = count.written_ = load_le<std::uint64_t>(bytes.data() + 8);
+  if (has_later)
+    count.later_ = Later{load_le<std::int32_t>(bytes.data() + 16), load_le<std::uint64_t>(bytes.data() + 20)};
   const bool was_wrong = std::int64_t{count.period_} - now > most_periods_ahead;
   count.roll(now);
   // Else the next start would count it again, for its own period.
@@ -80,6 +86,10 @@ Expected<void> PeriodCount::write(std::uint64_t value) {
   Bytes bytes(magic_.begin(), magic_.end());
   append_le(bytes, period_);
   append_le(bytes, value);
+  if (later_) {
+    append_le(bytes, later_->period);
+    append_le(bytes, sum(later_->used, value - used_));  // written ahead as well
+  }
   kept_ = write_file_atomic(*files_, path_, bytes);
   if (kept_.ok()) written_ = value;
   tried_ = kept_.ok() ? 0 : value;

@@ -5,7 +5,7 @@
 // Periods have numbers that rise. A clock set back a little keeps the count of the later period: no limit is given twice. Where the
 // clock was further ahead, the count becomes that of the present period: else a limit would last until that date.
 // If the clock then jumps to the later period, it was far behind, as at the start of a computer that keeps no time: the
-// later period has its count again, until the program ends.
+// later period has its count again. The file holds both counts meanwhile.
 #pragma once
 
 #include <cstdint>

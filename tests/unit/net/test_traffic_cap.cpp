@@ -34,6 +34,7 @@ class TestTrafficCap : public QObject {
   void a_kill_never_forgets_a_byte();
   void a_new_month_starts_at_zero();
   void a_clock_set_back_keeps_the_count();
+  void a_kill_while_the_clock_is_far_behind_keeps_the_count();
   void the_limit_ends();
   void strangers_get_their_share_day_by_day();
   void a_file_without_strangers_counts_none();
@@ -94,6 +95,31 @@ void TestTrafficCap::a_clock_set_back_keeps_the_count() {
   QCOMPARE(cap.used(day(2026, 10, 1)), 5 * mebi);
   QVERIFY(cap.save(day(2026, 10, 1)).ok());
   QCOMPARE(open(*files_, 10 * mebi, day(2026, 10, 1)).used(day(2026, 10, 1)), 5 * mebi);
+}
+
+// A computer that keeps no time starts with such a clock, and may be switched off before it is right.
+void TestTrafficCap::a_kill_while_the_clock_is_far_behind_keeps_the_count() {
+  const WallTime now = day(2026, 11, 20), behind = day(1970, 1, 1);
+  {
+    TrafficCap cap = open(*files_, 0, now);
+    QVERIFY(cap.count(5 * mebi, now).ok());
+    QVERIFY(cap.save(now).ok());
+  }
+  for (int life = 0; life < 2; ++life) {
+    TrafficCap cap = open(*files_, 0, behind);
+    QVERIFY(cap.count(3 * mebi, behind).ok());
+    files_->power_cut(testing::PowerCut::OnlySynced);
+  }
+  {
+    TrafficCap cap = open(*files_, 0, now);
+    QVERIFY(cap.used(now) >= 11 * mebi);
+    QVERIFY(cap.used(now) <= (11 + 2 * 16) * mebi);
+    QVERIFY(cap.count(mebi, now).ok());
+    files_->power_cut(testing::PowerCut::OnlySynced);
+  }
+  TrafficCap cap = open(*files_, 0, now);
+  QVERIFY(cap.used(now) >= 12 * mebi);
+  QCOMPARE(cap.used(day(2026, 12, 1)), 0u);
 }
 
 void TestTrafficCap::the_limit_ends() {
