@@ -12,8 +12,9 @@ namespace neuroshard::runtime {
 Expected<std::string> make_http_key(const std::string& path, const RuntimeServices& services);
 // Makes the file when it is missing. InvalidArgument: no usable key in it; else those of the file.
 Expected<std::string> read_or_make_http_key(const std::string& path, const RuntimeServices& services);
-// Whether there is a file, which then may be replaced or removed: it is empty, or one key and nothing else.
-// Denied: it is something else, for example a wallet that the setting names by mistake.
-Expected<bool> has_own_http_key(const std::string& path, const RuntimeServices& services);
+// Whether there is a file, which then may be replaced or removed: it is empty, or one key that a node made and
+// nothing else. Denied: it is a person's own key or something else, for example a wallet or another program's
+// token that the setting names by mistake.
+Expected<bool> has_made_http_key(const std::string& path, const RuntimeServices& services);
 
 }  // namespace neuroshard::runtime

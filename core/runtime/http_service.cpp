@@ -124,7 +124,7 @@ Expected<node::HttpKey> HttpService::change_key(node::HttpKeyAction action) {
     return result;
   }
   if (action == node::HttpKeyAction::Renew) {
-    NS_RETURN_IF_ERROR(has_own_http_key(result.file, services_));
+    NS_RETURN_IF_ERROR(has_made_http_key(result.file, services_));
     NS_ASSIGN_OR_RETURN(result.key, make_http_key(result.file, services_));
     if (server_) server_->set_key(result.key);
     if (!trouble_.empty()) open();  // an unusable key may have been the trouble
@@ -134,7 +134,7 @@ Expected<node::HttpKey> HttpService::change_key(node::HttpKeyAction action) {
   if (wanted_.on)
     return make_error(ErrorCode::Denied,
                       "the local HTTP server needs its key: switch it off first, or make a new key");
-  NS_ASSIGN_OR_RETURN(const bool present, has_own_http_key(result.file, services_));
+  NS_ASSIGN_OR_RETURN(const bool present, has_made_http_key(result.file, services_));
   if (present) NS_RETURN_IF_ERROR(services_.files.remove_file(result.file));
   return result;
 }

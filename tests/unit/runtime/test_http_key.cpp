@@ -27,13 +27,21 @@ class TestHttpKey : public QObject {
     QVERIFY(ask(node::HttpKeyAction::Remove).ok());
   }
 
-  void a_persons_own_key_is_renewed_data() {
+  void a_persons_own_key_is_shown() {
+    write("a-key-of-a-person!\na note\n");
+    const auto shown = ask(node::HttpKeyAction::Show);
+    QVERIFY2(shown.ok(), shown.ok() ? "" : shown.error().describe().c_str());
+    QCOMPARE(shown->key, std::string("a-key-of-a-person!"));
+  }
+
+  void a_made_key_is_renewed_data() {
+    const QByteArray made = "ns-" + QByteArray(64, 'a');
     QTest::addColumn<QByteArray>("before");
     QTest::newRow("empty") << QByteArray();
-    QTest::newRow("no end") << QByteArray("0123456789abcdef");
-    QTest::newRow("other line end") << QByteArray("0123456789abcdef\r\n");
+    QTest::newRow("no end") << made;
+    QTest::newRow("other line end") << QByteArray(made + "\r\n");
   }
-  void a_persons_own_key_is_renewed() {
+  void a_made_key_is_renewed() {
     QFETCH(QByteArray, before);
     write(before.toStdString());
     const auto renewed = ask(node::HttpKeyAction::Renew);
@@ -46,6 +54,10 @@ class TestHttpKey : public QObject {
     QTest::newRow("wallet") << QByteArray("NSWL\0\1\xff a secret of many bytes", 31);
     QTest::newRow("settings") << QByteArray("cpu_threads=2\nmemory_limit=\"2GiB\"\n");
     QTest::newRow("short") << QByteArray("1\n");
+    QTest::newRow("one line") << QByteArray("https://example.org/a-page-of-somebody\n");
+    QTest::newRow("another program's token") << QByteArray("0123456789abcdef0123456789abcdef\n");
+    QTest::newRow("a longer line") << QByteArray("ns-" + QByteArray(66, 'a') + "\n");
+    QTest::newRow("two lines") << QByteArray("ns-" + QByteArray(64, 'a') + "\na note\n");
   }
   void another_file_is_left_alone() {
     QFETCH(QByteArray, before);
