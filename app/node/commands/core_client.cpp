@@ -17,14 +17,7 @@ constexpr Duration connect_limit = std::chrono::seconds(10);
 
 // Explains why no core can be reached, and what to do.
 Error no_core(const std::string& path, const Error& reason, CommandContext& context) {
-  if (const auto in_use = directory_in_use(path, context.clock)) {
-    return make_error(
-        ErrorCode::Busy,
-        fmt::format("{}. Commands find \"neuroshardd run\" by a control file, and {} has none of a "
-                    "running node on this directory. If the node was started with another "
-                    "XDG_RUNTIME_DIR, set the same one",
-                    in_use->message, platform::runtime_directory(platform::process_environment())));
-  }
+  if (const auto in_use = directory_in_use(path, context.clock)) return without_control_file(*in_use);
   std::string text = fmt::format("no neuroshardd runs on {}", path);
   if (reason.code == ErrorCode::Unavailable) text += fmt::format(" ({})", reason.message);
   return make_error(ErrorCode::Unavailable,

@@ -8,6 +8,7 @@
 #include "app/node/output/redaction.h"
 #include "core/base/redacting_logger.h"
 #include "core/config/former_names.h"
+#include "core/control/control_file.h"
 #include "core/platform/file/directory_lock.h"
 #include "core/platform/file/paths.h"
 #include "core/platform/process/process_identity.h"
@@ -82,6 +83,14 @@ std::optional<Error> directory_in_use(const std::string& path, const Clock& cloc
   return lock.error();
 }
 
+Error without_control_file(Error in_use) {
+  in_use.message += fmt::format(
+      ". Commands find \"neuroshardd run\" by a control file, and {} has none of a running node on "
+      "this directory. If the node was started with another XDG_RUNTIME_DIR, set the same one",
+      platform::runtime_directory(platform::process_environment()));
+  return in_use;
+}
+
 Expected<std::string> data_directory_path(const CommandContext& context) {
   if (!context.data_dir.empty()) return context.data_dir;
   const auto environment = platform::process_environment();
@@ -132,9 +141,13 @@ Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode 
                     words));
   };
   OpenedDirectory opened;
-  NS_ASSIGN_OR_RETURN(
-      opened.directory,
-      config::DataDirectory::open(options, {context.files, context.entropy, context.clock, context.logger}));
+  auto directory =
+      config::DataDirectory::open(options, {context.files, context.entropy, context.clock, context.logger});
+  if (!directory.ok() && directory.error().code == ErrorCode::Busy) {
+    const std::string runtime = platform::runtime_directory(platform::process_environment());
+    if (!control::find_core(runtime, options.path).ok()) return without_control_file(directory.error());
+  }
+  NS_ASSIGN_OR_RETURN(opened.directory, std::move(directory));
   FileLogOptions log;
   log.path = opened.directory->logs_path() + "/neuroshardd.log";
   log.file_level = log_level(opened.directory->settings().word(config::Setting::LogLevel));

@@ -28,6 +28,9 @@ void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
 // that starts anew in its process waits for a lock that is taken for a moment (OpenMode::Stay).
 std::optional<Error> directory_in_use(const std::string& path, const Clock& clock);
 
+// Such an error with a hint: no control file of a running node on the directory is in this user's place for it.
+Error without_control_file(Error in_use);
+
 // The crash records of this folder that a start has told, for platform::read_crash_records().
 std::string read_told_crashes(storage::FileEnv& files, const std::string& folder);
 
@@ -45,7 +48,8 @@ enum class OpenMode {
   Stay,      // as Create, for a process that goes on: it waits while a command has the directory for a moment
   Join,      // as Stay; a directory that was only set up changes to the network of the context's profile
 };
-// Busy names the pid of the process that has it and the remedy; main exits with 75.
+// Busy names the pid of the process that has it and the remedy, with the hint of without_control_file() where it
+// holds; main exits with 75.
 Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode mode,
                                               const SettingFlags& flags = {});
 
