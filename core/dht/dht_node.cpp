@@ -78,6 +78,20 @@ void DhtNode::keep_anchor(const net::Contact& contact) {
   if (!many && anchors_.size() < most) anchors_.push_back({contact, 0});
 }
 
+void DhtNode::keep_given(const net::Contact& contact) {
+  constexpr std::size_t most = 64;
+  std::erase_if(given_, [&](const net::Contact& one) { return one.id == contact.id; });
+  if (given_.size() >= most) given_.erase(given_.begin());
+  given_.push_back(contact);
+}
+
+std::vector<net::Contact> DhtNode::first_contacts() const {
+  std::vector<net::Contact> contacts = given_;
+  for (const net::Contact& contact : last_contacts_)
+    if (std::find(given_.begin(), given_.end(), contact) == given_.end()) contacts.push_back(contact);
+  return contacts;
+}
+
 void DhtNode::walk(const net::NodeId& target, net::Method method, LookupOptions options,
                    const std::string& path, std::function<void(Expected<LookupResult>)> done) {
   if (lookups_.size() >= config_.max_lookups) {
@@ -106,7 +120,10 @@ void DhtNode::walk(const net::NodeId& target, net::Method method, LookupOptions 
   for (const Anchor& anchor : anchors_) anchors.push_back(anchor.contact);
   std::vector<net::Contact> first = table_.closest(target, seeds_per_path * options.max_paths);
   // Hardly any contact answers: the first contacts of this node are worth a try.
-  if (first.size() < options.paths) first.insert(first.end(), first_contacts_.begin(), first_contacts_.end());
+  if (first.size() < options.paths) {
+    const std::vector<net::Contact> more = first_contacts();
+    first.insert(first.end(), more.begin(), more.end());
+  }
   const auto lookup =
       std::make_shared<Lookup>(id_, target, method, config_.one_lan, options, std::move(first),
                                std::move(anchors), random_id(-1), std::move(services));
@@ -161,7 +178,7 @@ void DhtNode::join(std::vector<net::Contact> contacts, std::function<void(std::s
     std::function<void(std::size_t)> done;
   };
   if (contacts.empty()) return done(table_.size());
-  first_contacts_ = contacts;
+  last_contacts_ = contacts;
   auto joining = std::make_shared<Joining>(Joining{contacts.size(), std::move(done)});
   Request request;
   request.port = config_.member_port;
@@ -316,7 +333,7 @@ void DhtNode::refill(MonotonicTime now) {
   refilled_at_ = table_.size();
   refill_due_ = now + refill_pause_;
   refill_pause_ = std::min(2 * refill_pause_, config_.silent);
-  join(std::vector<net::Contact>(first_contacts_), [](std::size_t) {});
+  join(first_contacts(), [](std::size_t) {});
 }
 
 void DhtNode::upkeep() {

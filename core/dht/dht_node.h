@@ -66,6 +66,10 @@ class DhtNode {
   DhtNode(const Hash256& network_id, DhtConfig config, DhtServices services, std::uint64_t seed);
   ~DhtNode();
 
+  // A first contact that this node's owner chose. The node joins anew by it, too, whatever contacts were named
+  // since. A later address of the same node replaces it.
+  void keep_given(const net::Contact& contact);
+
   // Calls these contacts, then looks up the own id, which fills the table. Call it again when other contacts
   // become known: some lookup paths begin there. `done` gets the number of known contacts. Never fails for
   // good: the caller tries again.
@@ -108,6 +112,7 @@ class DhtNode {
   void answered(const net::Contact& contact);
   void failed(const net::Contact& contact);
   void keep_anchor(const net::Contact& contact);
+  std::vector<net::Contact> first_contacts() const;
   void get_once(const std::string& path, std::function<void(Expected<LookupResult>)> done);
   void walk(const net::NodeId& target, net::Method method, LookupOptions options, const std::string& path,
             std::function<void(Expected<LookupResult>)> done);
@@ -128,8 +133,9 @@ class DhtNode {
   RoutingTable table_;
   RecordStore store_;
   DhtCounters counters_;
-  std::vector<net::Contact> first_contacts_;  // of the last join; called again while few contacts are known
-  std::size_t refilled_at_ = 0;               // contacts at the last such try
+  std::vector<net::Contact> given_;          // by keep_given()
+  std::vector<net::Contact> last_contacts_;  // of the last join, which a stranger may have caused
+  std::size_t refilled_at_ = 0;              // contacts when the node last joined anew by all of them
   Duration refill_pause_{0};
   MonotonicTime refill_due_{};
   // The contacts of all joins that answered: known from outside the table.

@@ -52,6 +52,8 @@ struct Bootstrap::Source {
   MonotonicTime register_at{};  // after a refusal
   std::unique_ptr<TimerHandle> timer;
 
+  // Others wrote the cache's records and the places of a rendezvous.
+  bool is_given() const { return !found && !cached; }
   // It has one call at a time: the end of one may drop the channel of another. Each call ends with a look whether the
   // record has changed.
   bool is_free() const { return channel && !busy && !beating; }
@@ -224,9 +226,7 @@ void Bootstrap::try_source(Source& source) {
 
 void Bootstrap::dial(Source& source) {
   source.state = "connecting";
-  // Others wrote the cache's records and the places of a rendezvous.
-  const bool given = !source.found && !source.cached;
-  const auto connect = given ? &PathTransport::connect_given : &PathTransport::connect;
+  const auto connect = source.is_given() ? &PathTransport::connect_given : &PathTransport::connect;
   (context_.paths.*connect)(
       source.dial, net::connect_deadline,
       [this, life = lifetime_.token(), &source](Expected<std::shared_ptr<net::PeerChannel>> channel) {
@@ -416,6 +416,9 @@ void Bootstrap::take_peers(const std::vector<net::NodeRecord>& records, const ne
 void Bootstrap::join_by(std::vector<net::Contact> contacts) {
   context_.paths.ask_for_turn_permissions();  // a record may name a new place at a TURN server
   advertiser_.introduce_itself();
+  for (const auto& source : sources_)
+    if (source->is_given() && source->channel && source->channel->hello().offers(net::Feature::Dht))
+      table_->keep_given({source->channel->id(), source->channel->endpoint()});
   if (contacts.empty()) return;
   table_->join(std::move(contacts), [this, life = lifetime_.token()](std::size_t known) {
     if (!life.alive()) return;

@@ -1,6 +1,7 @@
 // Requests that reach a member of the table through the node's methods, which limit them by the caller's
 // rank, and what the answers to its own requests prove.
 #include <QtTest>
+#include <algorithm>
 
 #include "core/dht/dht_node.h"
 #include "core/dht/messages.h"
@@ -25,7 +26,8 @@ net::Caller caller(std::uint8_t number) {
 class OnePath final : public net::PeerCaller {
  public:
   explicit OnePath(Executor& executor) : executor_(executor) {}
-  void call(const net::Contact&, net::Method method, Bytes, Duration, net::CallDone done) override {
+  void call(const net::Contact& contact, net::Method method, Bytes, Duration, net::CallDone done) override {
+    called.push_back(contact);
     Expected<Bytes> answer =
         method == net::Method::DhtPing ? encode_endpoint({}) : encode_found(method, {}, {});
     if (refusal) answer = make_error(*refusal, "not now");
@@ -35,6 +37,7 @@ class OnePath final : public net::PeerCaller {
 
   net::CallPath path = net::CallPath::There;
   std::optional<ErrorCode> refusal;
+  std::vector<net::Contact> called;
 
  private:
   Executor& executor_;
@@ -48,6 +51,7 @@ class TestDhtRequests : public QObject {
   void strangers_do_not_use_up_what_a_member_may_ask();
   void only_an_answer_from_there_proves_an_address();
   void times_that_no_clock_has_are_no_fault();
+  void a_join_by_a_stranger_replaces_no_given_contact();
 };
 
 void TestDhtRequests::strangers_do_not_use_up_what_a_member_may_ask() {
@@ -145,6 +149,29 @@ void TestDhtRequests::times_that_no_clock_has_are_no_fault() {
     record.signature[0] ^= 1;
     QCOMPARE(stored(record).fault, std::optional(net::Fault::BadSignature));
   }
+  executor.stop();
+}
+
+// A stranger introduces itself while the first contacts are away.
+void TestDhtRequests::a_join_by_a_stranger_replaces_no_given_contact() {
+  sim::World world;
+  sim::HostExecutor executor(world);
+  const crypto::KeyPair key = test::key_numbered(1);
+  OnePath calls(executor);
+  calls.path = net::CallPath::None;
+  calls.refusal = ErrorCode::Unavailable;
+  const net::Contact given{caller(2).id, caller(2).endpoint}, stranger{caller(3).id, caller(3).endpoint};
+  {
+    DhtNode node({}, {}, {key, calls, executor, world.clock()}, 1);
+    node.keep_given(given);
+    node.join({given}, [](std::size_t) {});
+    node.join({stranger}, [](std::size_t) {});
+    world.run_for(test::second);
+    calls.called.clear();
+    world.run_for(120 * test::second);
+  }
+  for (const net::Contact& contact : {given, stranger})
+    QVERIFY(std::find(calls.called.begin(), calls.called.end(), contact) != calls.called.end());
   executor.stop();
 }
 
