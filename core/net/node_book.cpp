@@ -204,6 +204,18 @@ std::vector<const NodeRecord*> NodeBook::proven(WallTime now) const {
   return found;
 }
 
+std::vector<platform::IpAddress> NodeBook::direct_addresses(WallTime now) const {
+  std::vector<platform::IpAddress> reached, others;
+  for (const auto& [id, entry] : entries_) {
+    if (now >= entry.until) continue;
+    for (const NodeEndpoint& named : entry.record.endpoints)
+      if (named.reach == Reach::Direct)
+        (is_proven(id, named.endpoint) ? reached : others).push_back(named.endpoint.ip);
+  }
+  reached.insert(reached.end(), others.begin(), others.end());
+  return reached;
+}
+
 std::vector<const NodeRecord*> NodeBook::to_inform(
     WallTime now, bool reached_first, const std::function<bool(const NodeRecord&)>& callable,
     const std::function<bool(const NodeRecord&)>& informed) const {

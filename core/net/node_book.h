@@ -49,6 +49,8 @@ class NodeBook {
   // Those that were reached at all direct endpoints that their records name, or at another one if there are
   // none. Nodes tell others of these only.
   std::vector<const NodeRecord*> proven(WallTime now) const;
+  // The IP addresses that records name for dialling directly, those where the node was reached first.
+  std::vector<platform::IpAddress> direct_addresses(WallTime now) const;
   // Nodes with which to exchange records: those that are not informed yet, else all. reached_first: of them
   // those that were reached, if there are any; else first those that were not. A caller that takes turns neither
   // spends its calls on addresses that strangers made up nor misses newcomers.

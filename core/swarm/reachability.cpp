@@ -302,15 +302,15 @@ void Reachability::reserve_at(const platform::Endpoint& relay, const nat::Tunnel
 
 // ---- The user's TURN server.
 
-// The server lets in the nodes of whose addresses this node knows; others ask for permission by LetIn.
+// The server lets in the nodes of whose addresses this node knows; others ask for permission by LetIn. Places are few: addresses
+// that strangers made up come last.
 void Reachability::update_turn() {
   std::vector<platform::IpAddress> known;
   if (context_.options.turn_server.empty()) return;
   for (const FirstConnection& peer : events_.first_connections())
     known.push_back(peer.channel->endpoint().ip);
-  for (const net::NodeRecord* record : context_.book.all(context_.services.clock.wall_now()))
-    for (const net::NodeEndpoint& at : record->endpoints)
-      if (at.reach == net::Reach::Direct) known.push_back(at.endpoint.ip);
+  const auto named = context_.book.direct_addresses(context_.services.clock.wall_now());
+  known.insert(known.end(), named.begin(), named.end());
   context_.services.tunnels->hold_turn(keeper_.tested() && !keeper_.advertised(), std::move(known));
 }
 

@@ -55,6 +55,7 @@ class TestNodeBook : public QObject {
   void a_long_life_is_cut();
   void a_moved_node_is_proven_anew();
   void only_what_was_reached_is_told();
+  void reached_addresses_come_first();
   void a_household_behind_one_address_is_kept();
   void one_lan_is_not_counted();
   void a_choice_spreads_over_address_groups();
@@ -176,6 +177,28 @@ void TestNodeBook::only_what_was_reached_is_told() {
   QVERIFY(book.proven(now).front()->id() == relayed.id());
   book.reached(two.id(), at(2, 2, 2), now);
   QCOMPARE(book.proven(now).size(), std::size_t{2});
+}
+
+void TestNodeBook::reached_addresses_come_first() {
+  NodeBook book(Hash256{});
+  for (std::uint16_t i = 1; i <= 9; ++i)
+    QVERIFY(book.put(record_of(i, at(1, static_cast<std::uint8_t>(i), 1)), now).ok());
+  NodeRecord relayed = record_of(10, at(2, 2, 2));
+  relayed.endpoints = {{Reach::Relayed, at(2, 2, 2)}};
+  QVERIFY(sign_node_record(relayed, key_numbered(10), Hash256{}).ok());
+  QVERIFY(book.put(relayed, now).ok());
+  const auto reach = [&book](std::uint8_t i) {
+    book.reached(record_of(i, at(1, i, 1)).id(), at(1, i, 1), now);
+  };
+  reach(7);
+  reach(4);
+  const std::vector<IpAddress> addresses = book.direct_addresses(now);
+  QCOMPARE(addresses.size(), std::size_t{9});
+  const auto is_first = [&addresses](std::uint8_t i) {
+    return addresses[0] == at(1, i, 1).ip || addresses[1] == at(1, i, 1).ip;
+  };
+  QVERIFY(is_first(7) && is_first(4));
+  QVERIFY(book.direct_addresses(now + std::chrono::hours(3)).empty());
 }
 
 void TestNodeBook::a_household_behind_one_address_is_kept() {
