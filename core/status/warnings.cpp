@@ -86,8 +86,8 @@ void add_chain_warnings(const OwnRounds& own, std::vector<Warning>* warnings) {
   if (own.asks_succession)
     warnings->push_back(
         {"rounds_succession",
-         "Members go on without others that are gone, or went on while this node was away. This node "
-         "follows them once you agree: neuroshardd network continue --agree"});
+         "Other members go on without some that do not answer, or did so while this node was away. This "
+         "node goes on with them once you agree: neuroshardd network continue --agree"});
   if (own.other_histories > 0)
     warnings->push_back(
         {"rounds_history",

@@ -95,14 +95,15 @@ void ChainCard::ask() {
     question.title = tr("Go on without the missing members?");
     question.text =
         tr("Members that do not answer:\n%1\n\nThey lose their votes until they return. If they still "
-           "run together elsewhere, the network has two histories, and one of them is dropped later.")
+           "run together elsewhere, the network splits in two, and the work of one half is lost later.")
             .arg(without.join(QLatin1Char('\n')));
     question.action = tr("Go on without them");
   } else {
-    question.title = tr("Go on together with these members?");
+    question.title = tr("Go on with the other members?");
     question.text =
-        tr("Members go on without others that are gone, or went on while this node was away. If you "
-           "agree, this node goes on with them. Those that are left out have no votes until they return.");
+        tr("Other members go on without some that do not answer, or did so while this node was away. If you "
+           "agree, this node goes on with them, and members that are left out have no vote until they "
+           "return. If you do not agree, this node waits for the members that are left out.");
     question.action = tr("Agree");
   }
   confirm(this, question, [this, without, agree = QString::fromStdString(chain.asks_succession)] {

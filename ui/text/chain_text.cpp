@@ -45,7 +45,8 @@ QString ChainWords::presence(const node::ChainView& chain) {
 
 QString ChainWords::standing(const node::ChainView& chain) {
   if (chain.standing == "voter") return tr("This node votes.");
-  if (chain.standing == "away") return tr("This node is away; its vote returns when it does.");
+  if (chain.standing == "away")
+    return tr("The others count this node as away. Its vote returns once they hear it again.");
   if (chain.standing == "revoked") return tr("The wallet of this node has revoked it.");
   if (chain.standing != "candidate") return tr("This node is no member yet.");
   const QString progress =
@@ -65,9 +66,12 @@ QString ChainWords::others(const node::ChainView& chain) {
 
 QString ChainWords::recovery(const node::ChainView& chain) {
   if (!chain.asks_succession.empty())
-    return tr("Members go on without others that are gone. This node follows them once you agree.");
+    return tr(
+        "Other members go on without some that do not answer, or did so while this node was away. This node "
+        "goes on with them once you agree.");
   if (!waits_for_person(chain)) return {};
-  const QString text = tr("Too few voters are left, so the network waits for %1.").arg(names_of(chain));
+  const QString text =
+      tr("Too few voters are left, so the network waits for %1. Start them again.").arg(names_of(chain));
   if (!offers_continuation(chain)) return text;
   return tr("%1 If they never return, go on without them.").arg(text);
 }

@@ -19,15 +19,16 @@ struct ContinueFlags {
 };
 
 std::string question_of(const node::ContinuationRequest& request) {
-  std::string text;
-  for (const std::string& node : request.without) text += fmt::format("  {}\n", node);
   if (request.without.empty())
-    text = "Members go on without others that are gone, or went on while this node was away.\n";
-  else
-    text = "Go on without these members:\n" + text;
+    return "Other members go on without some that do not answer, or did so while this node was away.\n"
+           "If you agree, this node goes on with them, and members that are left out have no vote until\n"
+           "they return. If you do not agree, this node waits for the members that are left out.\n"
+           "Agree? [y/N] ";
+  std::string text = "Go on without these members:\n";
+  for (const std::string& node : request.without) text += fmt::format("  {}\n", node);
   return text +
-         "Each of them loses its vote until it returns. If they still run together elsewhere, two histories\n"
-         "of the network come about, and one of them is dropped later.\nGo on? [y/N] ";
+         "Each of them loses its vote until it returns. If they still run together elsewhere, the network\n"
+         "splits in two, and the work of one half is lost later.\nGo on? [y/N] ";
 }
 
 Expected<void> go_on(const ContinueFlags& flags, CommandContext& context) {
@@ -40,7 +41,9 @@ Expected<void> go_on(const ContinueFlags& flags, CommandContext& context) {
   if (flags.agree) {
     request.agree = client->node().snapshot()->rounds.chain.asks_succession;
     if (request.agree.empty())
-      return make_error(ErrorCode::NotFound, "no members go on in a way that needs your agreement");
+      return make_error(
+          ErrorCode::NotFound,
+          "there is nothing to agree with: no other members have decided to go on without some");
   }
   if (!flags.yes) NS_RETURN_IF_ERROR(ask_consent(question_of(request), "going on"));
   NS_ASSIGN_OR_RETURN(const auto reply,

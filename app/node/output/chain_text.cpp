@@ -298,12 +298,17 @@ std::string chain_view_text(const node::ChainView& chain) {
     text += (i == 0 ? "; not heard: " : ", ") + chain.missing[i].substr(0, short_id) + "…";
   if (chain.missing_count > chain.missing.size())
     text += fmt::format(" and {} more", chain.missing_count - chain.missing.size());
-  if (chain.outlook == "needs_a_person")
-    text +=
-        "; too few voters are left: start the missing ones, or go on without them (\"neuroshardd network "
-        "continue\")";
+  if (chain.outlook == "needs_a_person") {
+    text += "; too few voters are left: start the missing ones";
+    if (chain.standing == "voter" || chain.standing == "away")
+      text +=
+          ", or go on without them if they never return "
+          "(\"neuroshardd network continue --without NODE\")";
+  }
   if (!chain.asks_succession.empty())
-    text += "; members go on without some, and this node follows once you agree";
+    text +=
+        "; other members go on without some, and this node goes on with them once you agree "
+        "(\"neuroshardd network continue --agree\")";
   for (const node::OtherHistory& other : chain.others)
     text += fmt::format("; {} with another history {}…", plural(other.peers, "node"),
                         other.genesis.substr(0, short_id));

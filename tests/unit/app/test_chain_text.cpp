@@ -58,6 +58,7 @@ class TestChainText : public QObject {
   void the_state_is_one_sentence();
   void a_candidate_learns_what_is_missing();
   void missing_voters_and_what_to_do_are_named();
+  void a_succession_names_the_command_to_agree();
   void without_a_history_nothing_is_said();
 };
 
@@ -127,13 +128,24 @@ void TestChainText::missing_voters_and_what_to_do_are_named() {
   view.outlook = "needs_a_person";
   view.others = {{std::string(64, 'c'), 2}};
   const std::string text = chain_view_text(view);
-  for (const char* part : {"the next one stands still", "12 of 24 units heard",
-                           "not heard: bbbbbbbbbbbb… and 2 more", "start the missing ones",
-                           "\"neuroshardd network continue\"", "2 nodes with another history cccccccccccc…"})
+  for (const char* part :
+       {"the next one stands still", "12 of 24 units heard", "not heard: bbbbbbbbbbbb… and 2 more",
+        "start the missing ones", "\"neuroshardd network continue --without NODE\"",
+        "2 nodes with another history cccccccccccc…"})
     QVERIFY(contains(text, part));
   const auto json = chain_view_json(view);
   QCOMPARE(json["outlook"].get<std::string>(), std::string("needs_a_person"));
   QVERIFY(json["asks_succession"].is_null());
+  // The person of a candidate has nothing to decide.
+  view.standing = "candidate";
+  QVERIFY(contains(chain_view_text(view), "start the missing ones"));
+  QVERIFY(chain_view_text(view).find("network continue") == std::string::npos);
+}
+
+void TestChainText::a_succession_names_the_command_to_agree() {
+  node::ChainView view = view_of("voter");
+  view.asks_succession = std::string(64, 'e');
+  QVERIFY(contains(chain_view_text(view), "\"neuroshardd network continue --agree\""));
 }
 
 void TestChainText::without_a_history_nothing_is_said() {

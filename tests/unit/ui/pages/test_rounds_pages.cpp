@@ -412,6 +412,7 @@ void TestRoundsPages::the_app_offers_to_go_on_after_a_day_only() {
   };
   wait_for(23 * 3600);
   QTRY_VERIFY(fixture_->find<QLabel>("chain_recovery")->isVisible());
+  QVERIFY(text("chain_recovery").contains(QStringLiteral("Start them again")));
   QVERIFY(!fixture_->find<QPushButton>("chain_go_on")->isVisible());
   wait_for(25 * 3600);
   QTRY_VERIFY(fixture_->find<QPushButton>("chain_go_on")->isVisible());
