@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/byte_reader.h"
+#include "core/chain/resume.h"
 
 namespace neuroshard::chain {
 
@@ -30,10 +31,13 @@ std::function<void(Expected<void>)> DurableState::noted(std::function<void()> th
 }
 
 // The store keeps a block that it could not write, and writes it before the next one.
-std::function<void(Expected<void>)> DurableState::logged() {
-  return [this, life = lifetime_.token()](Expected<void> saved) {
-    if (life.alive() && !saved.ok())
+std::function<void(Expected<void>)> DurableState::logged(std::function<void()> then) {
+  return [this, life = lifetime_.token(), then = std::move(then)](Expected<void> saved) {
+    if (!life.alive()) return;
+    if (!saved.ok())
       logger_.error("chain", fmt::format("a block could not be saved: {}", saved.error().message));
+    else if (then)
+      then();
   };
 }
 
@@ -121,28 +125,35 @@ void KeptVotes::begin_after(std::uint64_t height, const Hash256& previous, std::
   votes_->prepared.reset();
 }
 
-std::optional<History> DurableState::load_history(const History::Services& services) const {
-  const std::uint64_t first = store_.first_block(), count = store_.block_count();
-  std::optional<History> history;
-  for (std::uint64_t height = first; height < first + count; ++height) {
+Expected<History> DurableState::begin_history(const History::Services& services) const {
+  auto resumed = resume_history(store_, services);
+  if (resumed.ok()) return resumed;
+  const std::uint64_t count = store_.block_count();
+  // A new log has few blocks and no saved state yet.
+  if (count > resume_interval || resumed.error().code != ErrorCode::NotFound)
+    logger_.info("chain", fmt::format("this start applies all {} blocks of the log again: {}", count,
+                                      resumed.error().message));
+  return first_history(store_, services);
+}
+
+std::optional<History> DurableState::load_history(const History::Services& services) {
+  if (store_.block_count() == 0) return std::nullopt;
+  auto begun = begin_history(services);
+  if (!begun.ok()) return std::nullopt;
+  History& history = *begun;
+  const std::uint64_t begin = history.tip().height();
+  const std::uint64_t end = store_.first_block() + store_.block_count();
+  for (std::uint64_t height = begin + 1; height < end; ++height) {
     const auto bytes = store_.load_block(height);
     if (!bytes.ok()) break;
     const auto block = decode_certified(*bytes, network_, services.cache);
-    if (!block.ok()) break;
-    if (history) {
-      if (!history->append(*block, History::Origin::OwnDisk).ok()) break;
-      continue;
-    }
-    const Expected<Bytes> snapshot = height == 0 ? Bytes{} : store_.load(ChainStore::Record::Snapshot);
-    if (!snapshot.ok()) break;
-    ByteReader reader(*snapshot);
-    const auto genesis = reader.array<Hash256>();
-    auto begun = height == 0 ? History::begin(services, *block)
-                             : History::begin_at(services, genesis, *block, reader.rest());
-    if (!begun.ok()) break;
-    history.emplace(std::move(*begun));
+    if (!block.ok() || !history.append(*block, History::Origin::OwnDisk).ok()) break;
   }
-  return history;
+  // Else a start before the next height that is due would apply them again.
+  const ChainTip& tip = history.tip();
+  if (tip.height() - begin >= resume_interval && can_resume_after(tip))
+    save(resume_point(history.genesis(), history.first_height(), tip));
+  return std::move(history);
 }
 
 void DurableState::begin_log(const History& history) {
@@ -151,16 +162,37 @@ void DurableState::begin_log(const History& history) {
     store_.save(ChainStore::Record::Votes, encode_agreement_memory({}), noted());
   store_.begin_log(history.first_height(), logged());
   for (std::uint64_t height = history.first_height(); height <= history.tip().height(); ++height)
-    if (const CertifiedBlock* block = history.find(height)) append(*block);
+    if (const CertifiedBlock* block = history.find(height)) append(*block, {});
 }
 
-void DurableState::append(const CertifiedBlock& block) {
-  store_.append_block(block.block->header.height, block.bytes, logged());
+void DurableState::append(const CertifiedBlock& block, std::function<void()> then) {
+  store_.append_block(block.block->header.height, block.bytes, logged(std::move(then)));
 }
 
-void DurableState::replace_last(const CertifiedBlock& block) {
+void DurableState::append(const History& history) {
+  const ChainTip& tip = history.tip();
+  std::function<void()> then;
+  if (tip.height() % resume_interval == 0 && can_resume_after(tip))
+    then = [this, genesis = history.genesis(), first = history.first_height(), tip = tip] {
+      save(resume_point(genesis, first, tip));
+    };
+  append(*history.find(tip.height()), std::move(then));
+}
+
+void DurableState::replace_last(const History& history) {
   store_.drop_last(logged());
-  append(block);
+  append(history);
+}
+
+void DurableState::save(const ResumePoint& point) {
+  store_.save(ChainStore::Record::Resume, encode_resume_point(point),
+              [this, life = lifetime_.token()](Expected<void> saved) {
+                if (life.alive() && !saved.ok())
+                  logger_.warning("chain",
+                                  fmt::format("the state of the chain could not be saved, so the next "
+                                              "start takes longer: {}",
+                                              saved.error().message));
+              });
 }
 
 std::vector<Evidence> DurableState::evidence() const {

@@ -1,6 +1,6 @@
-// The state that a node of the chain keeps on its disk: its own memory, its votes, the log of blocks, and
-// evidence that no block has yet. A damaged record counts as none, except for the votes. The log ends before
-// its first damaged block, and the peers have the rest.
+// The state that a node of the chain keeps on its disk: its own memory, its votes, the log of blocks, the
+// state after a recent block (resume.h), and evidence that no block has yet. A damaged record counts as none,
+// except for the votes. The log ends before its first damaged block, and the peers have the rest.
 //
 // store and logger outlive it. Threads: the executor's.
 #pragma once
@@ -19,6 +19,8 @@
 #include "core/chain/store.h"
 
 namespace neuroshard::chain {
+
+struct ResumePoint;
 
 // The votes of before the start. Where they can't be read this node abstains at the next height, at which it
 // may have voted: two votes that exclude each other would be evidence against it. Once all other voters have
@@ -71,12 +73,14 @@ class DurableState {
   void save_votes(Bytes votes, std::function<void()> then);
   // A log of blocks has a record of votes beside it from its first block on; one that is missing is unreadable.
   KeptVotes votes() const;
-  // Nothing: no log, or none that begins well.
-  std::optional<History> load_history(const History::Services& services) const;
+  // Nothing: no log, or none that begins well. Applies the blocks after the saved state, or all of them.
+  std::optional<History> load_history(const History::Services& services);
   // A history that came whole: the log begins anew, the old one stays beside it.
   void begin_log(const History& history);
-  void append(const CertifiedBlock& block);
-  void replace_last(const CertifiedBlock& block);
+  // The newest block of the history, and now and then the state after it, once that block is on the disk.
+  void append(const History& history);
+  // The history's newest block in the place of the log's.
+  void replace_last(const History& history);
   std::vector<Evidence> evidence() const;
   void save(const std::vector<Evidence>& evidence);
   // False: a record could not be written, and none was since. Such a node can't vote.
@@ -84,7 +88,11 @@ class DurableState {
 
  private:
   std::function<void(Expected<void>)> noted(std::function<void()> then = {});
-  std::function<void(Expected<void>)> logged();
+  // then: the block is on the disk.
+  std::function<void(Expected<void>)> logged(std::function<void()> then = {});
+  Expected<History> begin_history(const History::Services& services) const;
+  void append(const CertifiedBlock& block, std::function<void()> then);
+  void save(const ResumePoint& point);
 
   ChainStore& store_;
   Logger& logger_;

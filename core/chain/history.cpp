@@ -25,8 +25,16 @@ class CheckedBefore final : public SignatureChecks {
   bool evidence(const Evidence&, const Hash256&) override { return true; }
 };
 
-constexpr std::size_t durations_kept = 3;
 constexpr std::uint64_t longest_round_ms = 24ull * 3600 * 1000;  // a longer one counts as this
+
+Expected<void> read_certified_head(ByteReader& in) {
+  const auto magic = in.array<std::array<std::uint8_t, 4>>();
+  const auto version = in.number<std::uint16_t>();
+  if (!in.good() || magic != certified_magic) return corrupt("a certified block can't be read");
+  if (version != certified_version)
+    return make_error(ErrorCode::Unsupported, "a certified block has a version that this build can't read");
+  return {};
+}
 
 RoundTimes times_after(const ChainTip* before, const Block& block) {
   RoundTimes times = before != nullptr ? before->times : RoundTimes();
@@ -54,14 +62,19 @@ CertifiedBlock make_certified(BlockPtr block, Certificate certificate) {
           std::make_shared<const Bytes>(std::move(bytes))};
 }
 
+Expected<BlockHeader> decode_certified_header(ByteSpan beginning) {
+  ByteReader in(beginning);
+  NS_RETURN_IF_ERROR(read_certified_head(in));
+  in.bytes(sizeof(std::uint32_t));  // the length of the block
+  const ByteSpan header = in.bytes(header_bytes);
+  if (!in.good()) return corrupt("a certified block can't be read");
+  return decode_header(header);
+}
+
 Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network, RegistryCache* cache) {
   if (cache != nullptr) return cache->read_certified(bytes, network);
   ByteReader in(bytes);
-  const auto magic = in.array<std::array<std::uint8_t, 4>>();
-  const auto version = in.number<std::uint16_t>();
-  if (!in.good() || magic != certified_magic) return corrupt("a certified block can't be read");
-  if (version != certified_version)
-    return make_error(ErrorCode::Unsupported, "a certified block has a version that this build can't read");
+  NS_RETURN_IF_ERROR(read_certified_head(in));
   const ByteSpan block_bytes = in.part();
   const ByteSpan certificate_bytes = in.rest();
   if (!in.good()) return corrupt("a certified block can't be read");
@@ -117,6 +130,19 @@ Expected<History> History::begin_at(Services services, const Hash256& genesis, c
     tip = tip_of(services.rules, nullptr, block.block, std::move(records));
   }
   history.adopt(std::move(*tip), block);
+  return history;
+}
+
+Expected<History> History::resume(Services services, Verified before, ByteSpan registry) {
+  const CertifiedBlock& newest = before.blocks.back();
+  if (newest.block->body.succession) return denied("the newest block may still be replaced");
+  NS_ASSIGN_OR_RETURN(History history, begin_at(services, before.genesis, newest, registry));
+  history.tip_.times = std::move(before.times);
+  history.first_height_ = history.tip_.height() + 1 - before.hashes.size();
+  history.hashes_ = std::move(before.hashes);
+  history.kept_.clear();
+  history.opening_heights_.clear();
+  for (const CertifiedBlock& block : before.blocks) history.keep(block);
   return history;
 }
 
@@ -176,9 +202,13 @@ Expected<ChainTip> History::next(const ChainTip& before, const CertifiedBlock& b
 void History::adopt(ChainTip tip, const CertifiedBlock& block) {
   before_ = std::move(tip_);
   tip_ = std::move(tip);
-  kept_.push_back(block);
   hashes_.push_back(block.block->hash);
-  if (block.block->body.result) opening_heights_.push_back(tip_.height());
+  keep(block);
+}
+
+void History::keep(const CertifiedBlock& block) {
+  kept_.push_back(block);
+  if (block.block->body.result) opening_heights_.push_back(block.block->header.height);
   if (opening_heights_.size() > rounds_kept) opening_heights_.pop_front();
   forget_old_blocks();
 }

@@ -26,17 +26,22 @@ struct CertifiedBlock {
   BlockBytes bytes;
 };
 CertifiedBlock make_certified(BlockPtr block, Certificate certificate);
+// The header, which the first `certified_header_bytes` bytes contain. Nothing else is read or checked.
+inline constexpr std::size_t certified_header_bytes = 4 + 2 + 4 + header_bytes;
+Expected<BlockHeader> decode_certified_header(ByteSpan beginning);
 class RegistryCache;
 // cache: reads the block; null: nobody else does.
 Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network,
                                           RegistryCache* cache = nullptr);
 
+inline constexpr std::size_t durations_kept = 3;
 // How long rounds took, by the times in blocks: what a node knows of them that was not there.
 struct RoundTimes {
   // Unix time of the opening block of the round in progress; none: not known.
   std::optional<std::uint64_t> opened_ms;
   // Of the last three rounds that closed by quorum, oldest first; from the opening block to the close block.
   std::deque<Duration> durations;
+  friend bool operator==(const RoundTimes&, const RoundTimes&) = default;
 };
 
 // The block that the next one builds on, with the state after it. Cheap to copy.
@@ -91,6 +96,16 @@ class History {
   // caller trusts. Denied, Corrupt.
   static Expected<History> begin_at(Services services, const Hash256& genesis, const CertifiedBlock& block,
                                     ByteSpan registry);
+  // A history of before this start. Blocks and hashes follow each other; the caller has checked that.
+  struct Verified {
+    Hash256 genesis{};
+    std::vector<Hash256> hashes;         // of all its blocks, the oldest first
+    std::vector<CertifiedBlock> blocks;  // that it had in memory, the oldest first; not empty
+    RoundTimes times;                    // at the newest
+  };
+  // registry: after the newest block, as in begin_at(). Denied also: that block is a succession, which could
+  // not be replaced without the state before it.
+  static Expected<History> resume(Services services, Verified before, ByteSpan registry);
 
   const Hash256& genesis() const { return genesis_; }
   const ChainTip& tip() const { return tip_; }
@@ -127,12 +142,12 @@ class History {
                                       const LoadBlock& load) const;
 
  private:
-  static constexpr std::size_t rounds_kept = 3;
   explicit History(Services services) : services_(services) {}
   // The tip that `block` makes of `before`.
   Expected<ChainTip> next(const ChainTip& before, const CertifiedBlock& block, Origin origin) const;
   Expected<ChainTip> apply(const ChainTip& before, const CertifiedBlock& block, Origin origin) const;
   void adopt(ChainTip tip, const CertifiedBlock& block);
+  void keep(const CertifiedBlock& block);
   void forget_old_blocks();
 
   Services services_;
@@ -144,6 +159,7 @@ class History {
   std::uint64_t first_height_ = 0;
   std::deque<std::uint64_t> opening_heights_;  // of the last rounds, `rounds_kept` at most
 };
+inline constexpr std::size_t rounds_kept = 3;
 inline constexpr std::size_t blocks_kept = 256;
 inline constexpr std::size_t most_blocks_kept = 4096;
 

@@ -177,7 +177,7 @@ Expected<void> ChainNode::take_block(const CertifiedBlock& block, bool live) {
   if (block.block->header.height == history_->tip().height()) {
     // One that was certified takes the place of a succession.
     NS_RETURN_IF_ERROR(history_->replace_succession(block));
-    durable_.replace_last(block);
+    durable_.replace_last(*history_);
     retire_height();
     services_.content.on_history(history_->tip());
     on_new_tip(block, true);
@@ -186,7 +186,7 @@ Expected<void> ChainNode::take_block(const CertifiedBlock& block, bool live) {
   const Committee& before = *history_->tip().committee;
   led_by_ = before.members()[before.leader(block.certificate->commits.view)].number;
   NS_RETURN_IF_ERROR(history_->append(block));
-  durable_.append(block);
+  durable_.append(*history_);
   on_new_tip(block, live);
   return {};
 }

@@ -2,6 +2,7 @@
 // the simulator with memory on virtual time. Threads: the executor's; `done` in the order of calls.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +23,7 @@ class ChainStore {
     Local,     // beacon seed, boot counter, away, vouchers given: seldom
     Evidence,  // equivocation that no block has yet
     Snapshot,  // when the log does not begin at the genesis: its hash, and the registry after the first block
+    Resume,    // the state after a recent block, from which a start goes on (resume.h)
   };
   virtual ~ChainStore() = default;
   // NotFound: nothing kept yet.
@@ -32,6 +34,12 @@ class ChainStore {
   virtual std::uint64_t first_block() const = 0;
   virtual std::uint64_t block_count() const = 0;
   virtual Expected<Bytes> load_block(std::uint64_t height) = 0;
+  // Its first `most` bytes. A store may read no more of it, and so not see that the rest is damaged.
+  virtual Expected<Bytes> load_beginning(std::uint64_t height, std::size_t most) {
+    NS_ASSIGN_OR_RETURN(Bytes block, load_block(height));
+    if (block.size() > most) block.resize(most);
+    return block;
+  }
   virtual void append_block(std::uint64_t height, BlockBytes block,
                             std::function<void(Expected<void>)> done) = 0;
   // Begins a new log; the old one is kept under another name until a person deletes it.

@@ -79,10 +79,15 @@ Expected<void> BlockLog::load() {
   return rewrite(end());
 }
 
-Expected<Bytes> BlockLog::read(std::uint64_t height) const {
+Expected<std::uint64_t> BlockLog::index_of(std::uint64_t height) const {
   if (next_first_ || height < first_ || height - first_ >= ends_.size())
     return make_error(ErrorCode::NotFound, fmt::format("the log has no block {}", height));
-  const std::uint64_t index = height - first_, begin = begin_of(index);
+  return height - first_;
+}
+
+Expected<Bytes> BlockLog::read(std::uint64_t height) const {
+  NS_ASSIGN_OR_RETURN(const std::uint64_t index, index_of(height));
+  const std::uint64_t begin = begin_of(index);
   NS_ASSIGN_OR_RETURN(const auto file, files_.open_read(path_));
   Bytes head(block_head), block(static_cast<std::size_t>(begin_of(index + 1) - begin - block_head));
   NS_RETURN_IF_ERROR(file->read_at(begin, head));
@@ -90,6 +95,15 @@ Expected<Bytes> BlockLog::read(std::uint64_t height) const {
   if (outer::crc32c(block) != load_le<std::uint32_t>(head.data() + 4))
     return make_error(ErrorCode::Corrupt, fmt::format("block {} in {} is damaged", height, path_));
   return block;
+}
+
+Expected<Bytes> BlockLog::read_beginning(std::uint64_t height, std::size_t most) const {
+  NS_ASSIGN_OR_RETURN(const std::uint64_t index, index_of(height));
+  const std::uint64_t begin = begin_of(index) + block_head;
+  NS_ASSIGN_OR_RETURN(const auto file, files_.open_read(path_));
+  Bytes bytes(static_cast<std::size_t>(std::min<std::uint64_t>(most, begin_of(index + 1) - begin)));
+  NS_RETURN_IF_ERROR(file->read_at(begin, bytes));
+  return bytes;
 }
 
 Expected<void> BlockLog::append(std::uint64_t height, ByteSpan block) {

@@ -28,6 +28,8 @@ class BlockLog {
   std::uint64_t first() const { return next_first_.value_or(first_); }
   std::uint64_t count() const { return ends_.size(); }
   Expected<Bytes> read(std::uint64_t height) const;
+  // The first `most` bytes of the block. open() has checked them, this does not.
+  Expected<Bytes> read_beginning(std::uint64_t height, std::size_t most) const;
   // The block is on the disk when this returns. A height that the log has is replaced, with all that follow.
   // InvalidArgument: the height does not follow.
   Expected<void> append(std::uint64_t height, ByteSpan block);
@@ -43,6 +45,7 @@ class BlockLog {
   Expected<void> begin_anew();
   Expected<void> write_head();
   Expected<void> rewrite(std::uint64_t bytes);
+  Expected<std::uint64_t> index_of(std::uint64_t height) const;
   std::uint64_t begin_of(std::uint64_t index) const;
   std::uint64_t end() const;
 

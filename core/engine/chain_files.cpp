@@ -43,9 +43,10 @@ std::string ChainFiles::path(Record record) const {
     case Record::Votes: return folder_ + "/votes";
     case Record::Local: return folder_ + "/local";
     case Record::Evidence: return folder_ + "/evidence";
-    case Record::Snapshot: break;
+    case Record::Snapshot: return folder_ + "/snapshot";
+    case Record::Resume: break;
   }
-  return folder_ + "/snapshot";
+  return folder_ + "/resume";
 }
 
 std::string RowFiles::path(std::uint32_t row, std::size_t age) const {
@@ -87,6 +88,13 @@ Expected<Bytes> ChainFiles::load_block(std::uint64_t height) {
   std::lock_guard lock(log_mutex_);
   if (logs_on_disk_ != logs_) return make_error(ErrorCode::NotFound, "the log is not on the disk yet");
   return log_->read(height);
+}
+
+Expected<Bytes> ChainFiles::load_beginning(std::uint64_t height, std::size_t most) {
+  if (memory_.find(height) != memory_.end()) return ChainStore::load_beginning(height, most);
+  std::lock_guard lock(log_mutex_);
+  if (logs_on_disk_ != logs_) return make_error(ErrorCode::NotFound, "the log is not on the disk yet");
+  return log_->read_beginning(height, most);
 }
 
 void ChainFiles::append_block(std::uint64_t height, chain::BlockBytes block, Done done) {

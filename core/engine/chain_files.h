@@ -1,6 +1,6 @@
 // The files of a node of the chain in D/chain/: the log of blocks (block_log.h), the records `votes`, `local`,
-// `evidence` and `snapshot`, each replaced as a whole, and `row-N`, the outer state of a row's newest anchor
-// (state_file.h). Where rows can be taken back, `row-N.1` is the state before it, and so on.
+// `evidence`, `snapshot` and `resume`, each replaced as a whole, and `row-N`, the outer state of a row's newest
+// anchor (state_file.h). Where rows can be taken back, `row-N.1` is the state before it, and so on.
 //
 // All writes happen in order on one disk thread. A block waits until release(), until votes are saved, or
 // until `most_held` wait: so the states that a block names are on the disk before it, and a block before any
@@ -53,6 +53,7 @@ class ChainFiles final : public chain::ChainStore {
   std::uint64_t first_block() const override { return first_; }
   std::uint64_t block_count() const override { return count_; }
   Expected<Bytes> load_block(std::uint64_t height) override;
+  Expected<Bytes> load_beginning(std::uint64_t height, std::size_t most) override;
   void append_block(std::uint64_t height, chain::BlockBytes block,
                     std::function<void(Expected<void>)> done) override;
   void begin_log(std::uint64_t first_height, std::function<void(Expected<void>)> done) override;

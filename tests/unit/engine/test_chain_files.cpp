@@ -59,7 +59,9 @@ class TestChainFiles : public QObject {
           if (written.ok()) done.push_back(static_cast<int>(h));
         });
       QVERIFY(files->load_block(4).value() == block_of(4));  // before it is on the disk
+      QVERIFY(files->load_beginning(4, 3).value() == Bytes(3, 5));
       files->save(Record::Local, Bytes{1, 2}, [](Expected<void>) {});
+      files->save(Record::Resume, Bytes{4, 5, 6}, [](Expected<void>) {});
       files->save(Record::Votes, Bytes{3}, [&done](Expected<void> saved) {
         if (saved.ok()) done.push_back(100);
       });
@@ -72,7 +74,11 @@ class TestChainFiles : public QObject {
     const auto files = b.open();
     QCOMPARE(files->block_count(), std::uint64_t{5});
     for (std::uint64_t h = 0; h < 5; ++h) QVERIFY(files->load_block(h).value() == block_of(h));
+    QVERIFY(files->load_beginning(3, 3).value() == Bytes(3, 4));
+    QVERIFY(files->load_beginning(3, 1000).value() == block_of(3));
+    QVERIFY(files->load_beginning(5, 3).error().code == ErrorCode::NotFound);
     QVERIFY((files->load(Record::Local).value() == Bytes{1, 2}));
+    QVERIFY((files->load(Record::Resume).value() == Bytes{4, 5, 6}));
     QVERIFY(files->load(Record::Votes).value() == Bytes{3});
   }
 
