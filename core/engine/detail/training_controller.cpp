@@ -194,7 +194,12 @@ bool TrainingController::finish_if_round_is_over() {
 // Before run_ is reset.
 void TrainingController::keep_finished_plan() {
   draft_.finishing = false;
-  contribute_.set_last_round(std::nullopt);
+  if (contribute_.last_round()) {
+    contribute_.set_last_round(std::nullopt);
+    // The switch counts again. It is off, so nothing starts by itself.
+    static_cast<void>(contribute_.judge());
+    context_.publisher.publish();
+  }
   if (!std::exchange(finishing_, false) || !run_) return;
   finished_plan_ = run_->plan;
   if (run_->prepared && run_->target_step != 0) {
@@ -252,7 +257,10 @@ bool TrainingController::restored(const checkpoint::Entry& entry, std::uint64_t 
   model_.set_tokens_seen(entry.manifest.tokens_seen);
   draft_.checkpoint = {entry.name, entry.manifest.saved_at};
   if (!run_) return false;
-  again_from_preparation();
+  if (run_->prepared)
+    again_from_preparation();
+  else
+    text_wait_.end();
   if (run_->command != 0) context_.commands.done(run_->command);
   run_->command = command;
   return true;

@@ -20,6 +20,7 @@ void TrainingController::prepare_job() {
   options.tokenizer = run_->other.tokenizer;
   options.part = run_->other.part;
   options.on_progress = progress_.reporter();
+  session_open_ = false;  // the job closes a model that is open
   // A plan whose steps are all done requests an evaluation.
   const std::uint64_t evaluate_at = run_->plan.steps == 0 ? run_->plan.until_step : 0;
   context_.jobs.start(
@@ -66,9 +67,11 @@ void TrainingController::on_prepared(Expected<SessionHost::Ready> ready) {
 }
 
 void TrainingController::on_not_prepared(node::CommandId command, const Error& error) {
+  progress_.set_activity({});
   keep_finished_plan();
   run_.reset();
   if (command != 0) context_.commands.done(command, error);
+  context_.commands.done_all(saves_, error);  // of a model that was to be made again
   if (error.code != ErrorCode::Cancelled || !stop_requested_) return fail(error);
   const bool shutting_down = context_.commands.shutting_down();
   stop_requested_ = shutting_down;

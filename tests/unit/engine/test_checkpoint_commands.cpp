@@ -30,6 +30,7 @@ class TestCheckpointCommands : public QObject {
   void a_restored_loss_has_its_own_step();
   void restore_of_a_paused_model_data() { testing::engine_and_remote(); }
   void restore_of_a_paused_model();
+  void restore_before_the_first_preparation();
   void restore_of_a_damaged_one_changes_nothing();
 };
 
@@ -274,6 +275,21 @@ void TestCheckpointCommands::restore_of_a_paused_model() {
   QVERIFY(!core.done(core.node().set_contributing(true)).error);
   QVERIFY(until([&] { return core.all<node::Prepared>().back().step == list[1].step; }));
   QVERIFY(until([&] { return core.node().snapshot()->training.step > list[1].step; }));
+}
+
+// The training still gets the number of steps that it was started with.
+void TestCheckpointCommands::restore_before_the_first_preparation() {
+  Core core(false);
+  QVERIFY(core.train(6));
+  const auto list = core.checkpoints();
+  QVERIFY(list.size() >= 2);
+  QVERIFY(!core.done(core.node().set_contributing(false)).error);
+  QVERIFY(!core.done(core.node().start_training({core.fixture().path("text.txt"), 4, 0})).error);
+  QVERIFY(until([&] { return core.node().snapshot()->state == node::RunState::Paused; }));
+  QVERIFY(!core.done(core.node().restore_checkpoint(list[1].name)).error);
+  QVERIFY(!core.done(core.node().set_contributing(true)).error);
+  QVERIFY(core.idle());
+  QCOMPARE(core.node().snapshot()->training.step, list[1].step + 4);
 }
 
 void TestCheckpointCommands::restore_of_a_damaged_one_changes_nothing() {

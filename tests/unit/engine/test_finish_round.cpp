@@ -12,6 +12,7 @@
 #include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 #include "tests/unit/engine/counting_session.h"
+#include "tests/unit/engine/event_recorder.h"
 #include "tests/unit/engine/no_sync_file_env.h"
 
 using namespace neuroshard;          // NOLINT
@@ -75,16 +76,19 @@ class TestFinishRound : public QObject {
   void switched_on_again_it_goes_on();
   void a_pause_ends_it();
   void alone_the_step_is_enough();
+  void a_stop_while_it_completes_the_round_holds();
+  void a_failure_while_it_completes_the_round_stays();
+  void while_the_model_is_made_again_it_ends_at_once();
   void without_text_it_serves_the_rounds_at_once();
   void text_that_is_still_fetched_raises_no_alert();
 
  private:
   bool trains_on(std::uint64_t from) const { return script_.steps > from + 2; }
   node::RunState state() const { return node_->snapshot()->state; }
-  bool alerts_of_text() const {
+  bool has_alert(const char* key) const {
     const auto view = node_->snapshot();
     return std::any_of(view->alerts.begin(), view->alerts.end(),
-                       [](const node::Alert& alert) { return alert.key == "data"; });
+                       [key](const node::Alert& alert) { return alert.key == key; });
   }
 
   std::unique_ptr<QTemporaryDir> folder_;
@@ -105,6 +109,8 @@ void TestFinishRound::init() {
   said_ = std::make_shared<Said>();
   script_.steps = 0;
   script_.saved = 0;
+  script_.fail_at = 0;
+  script_.hold_prepare = false;
   script_.step_away = 0;
   script_.step_away_error = ErrorCode::Unavailable;
   script_.round_model = &model_;
@@ -193,6 +199,49 @@ void TestFinishRound::alone_the_step_is_enough() {
   QCOMPARE(said_->round.load(), std::uint64_t{7});
 }
 
+void TestFinishRound::a_stop_while_it_completes_the_round_holds() {
+  QVERIFY(node_->finish().ok());
+  WAIT(node_->snapshot()->finishing);
+  testing::EventRecorder events(*node_);
+  const auto stopped = events.done(node_->stop_training());
+  QVERIFY(stopped.has_value() && !stopped->error);
+  QVERIFY(events.done(node_->save_checkpoint()).has_value());  // what follows the end has happened
+  QCOMPARE(state(), node::RunState::Idle);
+  QVERIFY(!node_->snapshot()->finishing);
+  QVERIFY(!node_->snapshot()->pause_reasons.empty());
+}
+
+void TestFinishRound::a_failure_while_it_completes_the_round_stays() {
+  WAIT(script_.steps == inner_steps);
+  QVERIFY(node_->finish().ok());
+  WAIT(node_->snapshot()->finishing);
+  script_.fail_at = inner_steps + 1;
+  trainer_->learner().start(start_of(9));
+  WAIT(state() == node::RunState::Failed);
+  testing::EventRecorder events(*node_);
+  // A save is answered at the end of the training at the latest; the second one after it.
+  for (int i = 0; i < 2; ++i) QVERIFY(events.done(node_->save_checkpoint()).has_value());
+  QCOMPARE(state(), node::RunState::Failed);
+  QVERIFY(has_alert("training_failed"));
+  QVERIFY(!node_->snapshot()->finishing);
+}
+
+void TestFinishRound::while_the_model_is_made_again_it_ends_at_once() {
+  const int sessions = script_.sessions;
+  script_.hold_prepare = true;
+  Hash256 other{};
+  other[0] = 1;
+  trainer_->want_tokenizer(other);
+  WAIT(script_.sessions == sessions + 1);
+  testing::EventRecorder events(*node_);
+  const auto finished = events.done(node_->finish());
+  QVERIFY(finished.has_value() && !finished->error);
+  WAIT(state() == node::RunState::Idle);
+  script_.hold_prepare = false;
+  QVERIFY(node_->set_contributing(true).ok());
+  WAIT(state() == node::RunState::Training);
+}
+
 void TestFinishRound::without_text_it_serves_the_rounds_at_once() {
   script_.step_away = 1;
   trainer_->learner().start(start_of(9));
@@ -211,13 +260,13 @@ void TestFinishRound::text_that_is_still_fetched_raises_no_alert() {
   script_.step_away = 1000;
   trainer_->learner().start(start_of(9));
   WAIT(node_->snapshot()->training.activity == "waiting for data");
-  QVERIFY(!alerts_of_text());
+  QVERIFY(!has_alert("data"));
   QCOMPARE(state(), node::RunState::Training);
   const std::uint64_t steps = script_.steps;
   script_.step_away = 0;
   WAIT(script_.steps > steps);
   WAIT(node_->snapshot()->training.activity != "waiting for data");
-  QVERIFY(!alerts_of_text());
+  QVERIFY(!has_alert("data"));
 }
 
 NS_TEST(TestFinishRound)
