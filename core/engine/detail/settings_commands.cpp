@@ -5,6 +5,22 @@
 #include "core/engine/contribute_state.h"
 
 namespace neuroshard::engine::detail {
+namespace {
+
+// The key of the alert that another value of the setting may end; empty: none. Where it does not help, the
+// next step raises the alert again.
+std::string alert_of(config::Setting id) {
+  switch (id) {
+    case config::Setting::MemoryLimit:
+    case config::Setting::MaxMicroBatch: return "memory";
+    case config::Setting::CpuThreads:
+    case config::Setting::IdleCpuThreads:
+    case config::Setting::DiskLimit: return "limits";
+    default: return "";
+  }
+}
+
+}  // namespace
 
 Expected<SettingChange> parse_setting_change(const std::string& name, const std::string& value) {
   SettingChange change;
@@ -52,6 +68,8 @@ void SettingsCommands::on_stored(const SettingChange& change, const Outcome& out
   const bool applied = outcome.stored.ok();
   if (applied && change.id == config::Setting::MemoryLimit)
     context_.publisher.draft().resources.memory_limit_bytes = outcome.now.number;
+  if (const std::string alert = alert_of(change.id); applied && !alert.empty())
+    context_.publisher.clear(alert);
   if (listener_) listener_(outcome.rules, applied);
   if (applied) {
     context_.publisher.emit(node::SettingChanged{config::setting_info(change.id).name,

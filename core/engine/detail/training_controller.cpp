@@ -100,6 +100,7 @@ void TrainingController::begin(node::TrainingPlan plan, node::CommandId command)
   stop_requested_ = false;
   may_train_ = contribute_.may_train();
   context_.publisher.clear("training_failed");
+  progress_.clear_alerts();
   draft_.training.data_source = plan.text_path;
   draft_.training.activity.clear();
   run_.emplace();

@@ -171,6 +171,8 @@ void TrainingController::on_ended(const End& end) {
     context_.publisher.publish();
     context_.publisher.checkpoint_written(end.newest->name);
   }
+  // All is on the disk, so an earlier failure no longer matters.
+  if (end.result.ok() && session_open_) context_.publisher.clear("checkpoint");
   session_open_ = false;
   stop_requested_ = context_.commands.shutting_down();
   unsaved_ = false;
@@ -189,10 +191,8 @@ void TrainingController::on_ended(const End& end) {
 }
 
 void TrainingController::show_end(const std::optional<Error>& error) {
-  if (error) {
-    context_.publisher.raise({"checkpoint", node::Severity::Critical, error->describe(), {}});
-    shutdown_error_ = error;
-  }
+  shutdown_error_ = error;
+  if (error) context_.publisher.raise({"checkpoint", node::Severity::Critical, error->describe(), {}});
   if (draft_.state == node::RunState::Failed) return;
   if (error) {
     context_.publisher.set_state(node::RunState::Failed, error);

@@ -68,6 +68,7 @@ void TrainingProgress::record(const StepReport& report) {
     const double loss = training.last_evaluation->loss;
     if (std::isfinite(loss))
       training.best_evaluation_loss = std::min(training.best_evaluation_loss.value_or(loss), loss);
+    context_.publisher.clear("train");  // the loss can be measured again
   }
   if (!report.checkpoint_saved.empty()) {
     draft_.checkpoint = {report.checkpoint_saved, context_.services.clock.wall_now()};
@@ -88,6 +89,10 @@ void TrainingProgress::announce(const StepReport& report) {
                      alert.text,
                      {}});
   }
+}
+
+void TrainingProgress::clear_alerts() {
+  for (const char* key : {"memory", "limits", "train"}) context_.publisher.clear(key);
 }
 
 void TrainingProgress::show_rest() {

@@ -21,6 +21,8 @@ class TrainingProgress {
   // Writes a step into the draft and publishes it.
   void record(const StepReport& report);
   void announce(const StepReport& report);
+  // A new training begins without the alerts that the steps of another one raised.
+  void clear_alerts();
   // The rounds have nothing to train at the moment: the activity names the reason.
   void show_rest();
   // An activity without a known share; empty = none. Does not publish it.

@@ -16,6 +16,7 @@ struct Script {
   std::atomic<std::uint32_t> threads{99};
   std::atomic<int> sessions{0}, saved{0}, finished{0};
   std::atomic<std::uint64_t> fail_at{0}, infinite_at{0};
+  std::atomic<std::uint64_t> alerts_at{0};  // this step raises each alert of a step
   std::atomic<bool> fail_prepare{false}, fail_finish{false};
   std::atomic<ErrorCode> prepare_error{ErrorCode::NotFound};
   std::atomic<int> prepare_away{0}, step_away{0};  // so many calls find the source of the text away
@@ -54,6 +55,10 @@ class CountingSession final : public engine::TrainingSession {
     report.loss = 5.0 / static_cast<double>(report.step);
     if (report.step == script_.infinite_at) report.loss = HUGE_VAL;
     report.total_tokens = 10 * report.step;
+    if (report.step == script_.alerts_at) {
+      for (const char* category : {"memory", "limits", "train"})
+        report.alerts.push_back({LogLevel::Warning, category, "something is wrong"});
+    }
     return report;
   }
   bool text_is_away() const override { return away_; }

@@ -42,6 +42,8 @@ class TestEngine : public QObject {
   void only_text_is_waited_for();
   void failed_step_saves_what_there_is();
   void failed_final_checkpoint_is_told();
+  void a_later_end_that_saves_takes_the_failed_one_back();
+  void alerts_of_steps_end();
   void second_training_is_refused();
   void shutdown_refuses_what_comes_after();
   void destruction_is_a_clean_stop();
@@ -81,7 +83,7 @@ void TestEngine::init() {
   folder_ = std::make_unique<QTemporaryDir>();
   script_.steps = 0;
   script_.saved = script_.finished = script_.sessions = 0;
-  script_.fail_at = script_.infinite_at = 0;
+  script_.fail_at = script_.infinite_at = script_.alerts_at = 0;
   script_.fail_prepare = script_.fail_finish = script_.hold = false;
   script_.prepare_error = ErrorCode::NotFound;
   script_.prepare_away = script_.step_away = 0;
@@ -400,6 +402,49 @@ void TestEngine::failed_final_checkpoint_is_told() {
   QVERIFY(events.wait<node::StepFinished>().has_value());
   const auto done = events.done(engine->request_shutdown());
   QCOMPARE(done->error->code, ErrorCode::Exhausted);
+}
+
+void TestEngine::a_later_end_that_saves_takes_the_failed_one_back() {
+  script_.fail_finish = true;
+  const auto engine = start();
+  EventRecorder events(*engine);
+  QVERIFY(engine->start_training({.text_path = {}, .steps = 1}).ok());
+  QVERIFY(events.state(node::RunState::Failed));
+  QCOMPARE(engine->snapshot()->alerts.size(), std::size_t{1});
+  QCOMPARE(engine->snapshot()->alerts[0].key, std::string("checkpoint"));
+  script_.fail_finish = false;
+  QVERIFY(engine->start_training({.text_path = {}, .steps = 1}).ok());
+  QVERIFY(events.state(node::RunState::Idle));
+  QVERIFY(engine->snapshot()->alerts.empty());
+  const auto done = events.done(engine->request_shutdown());
+  QVERIFY(done.has_value() && !done->error);
+}
+
+// By a change of the setting, by a loss that was measured, and at the latest with the next training.
+void TestEngine::alerts_of_steps_end() {
+  script_.alerts_at = 1;
+  const auto engine = start();
+  EventRecorder events(*engine);
+  const auto alerts = [&engine] {
+    QStringList keys;
+    const auto view = engine->snapshot();
+    for (const node::Alert& alert : view->alerts) keys << QString::fromStdString(alert.key);
+    return keys.join(' ');
+  };
+  QVERIFY(engine->start_training({.text_path = {}, .steps = 2}).ok());  // the second step is evaluated
+  QVERIFY(events.state(node::RunState::Idle));
+  QCOMPARE(alerts(), QString("memory limits"));
+  QVERIFY(events.done(engine->set_setting("max_micro_batch", "4")).has_value());
+  QCOMPARE(alerts(), QString("limits"));
+  QVERIFY(events.done(engine->set_setting("disk_limit", "1GiB")).has_value());
+  QCOMPARE(alerts(), QString());
+  script_.alerts_at = 3;
+  QVERIFY(engine->start_training({.text_path = {}, .steps = 1}).ok());
+  QVERIFY(events.state(node::RunState::Idle));
+  QCOMPARE(alerts(), QString("memory limits train"));
+  QVERIFY(engine->start_training({.text_path = {}, .steps = 1}).ok());
+  QVERIFY(events.state(node::RunState::Idle));
+  QCOMPARE(alerts(), QString());
 }
 
 void TestEngine::second_training_is_refused() {
