@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core/engine/detail/training_controller.h"
+#include "core/engine/training_data.h"
 
 namespace neuroshard::engine::detail {
 namespace {
@@ -55,6 +56,9 @@ void TrainingController::on_prepared(Expected<SessionHost::Ready> ready) {
   draft_.training.target_step = run_->target_step;
   progress_.set_activity({});
   draft_.compute = compute_view(info.compute);
+  // The steps follow the rules' limit; the module was loaded with the setting.
+  if (const std::uint32_t threads = contribute_.limits().threads; threads != 0)
+    draft_.compute.threads = usable_threads(threads);
   draft_.checkpoint = {info.restored_from, ready->restored_at};
   // Without a user's limit, the limit is the memory that the machine had free.
   if (info.memory_limit != 0) draft_.resources.memory_limit_bytes = info.memory_limit;

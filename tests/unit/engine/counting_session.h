@@ -41,6 +41,7 @@ class CountingSession final : public engine::TrainingSession {
     if (misses_text(script_.prepare_away)) return make_error(ErrorCode::Unavailable, "not reachable");
     options.on_progress({engine::PrepareProgress::Phase::Encoding, 5, 5});
     info_.step = script_.steps;
+    info_.compute.threads = 1;
     info_.train_tokens = 1000;
     return info_;
   }

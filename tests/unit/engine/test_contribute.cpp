@@ -9,6 +9,7 @@
 
 #include "core/engine/contribute_state.h"
 #include "core/engine/engine.h"
+#include "core/engine/training_data.h"
 #include "core/engine/training_history.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
@@ -343,6 +344,12 @@ void TestContribute::limits_change_with_idleness() {
   session.input_idle = std::chrono::minutes(5);
   QVERIFY(node->report_session(session).ok());
   WAIT(script_.threads == 2);
+  // A model that is made while the computer is idle, too.
+  QVERIFY(node->finish().ok());
+  WAIT_STATE(node, Idle);
+  QVERIFY(node->set_contributing(true).ok());
+  WAIT_STATE(node, Training);
+  QCOMPARE(node->snapshot()->compute.threads, usable_threads(2));
   session.input_idle = std::chrono::seconds(1);
   QVERIFY(node->report_session(session).ok());
   WAIT(script_.threads == 1);
