@@ -18,11 +18,6 @@ std::uint64_t step_of(const std::string& checkpoint) {
   return std::strtoull(checkpoint.c_str(), nullptr, 10);  // its name begins with the step
 }
 
-// A node that is paused from its start has not read the model yet: the newest checkpoint tells.
-std::uint64_t steps_of(const node::Snapshot& view) {
-  return std::max(view.training.step, step_of(view.checkpoint.newest));
-}
-
 std::string dump(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -88,7 +83,7 @@ class Exposition {
 void add_training(Exposition& to, const node::Snapshot& view) {
   const auto& step = view.training.last_step;
   to.add("neuroshard_training_steps", "counter", "Steps done by this model.",
-         static_cast<double>(steps_of(view)));
+         static_cast<double>(view.training.step));
   to.add("neuroshard_training_active", "gauge", "1 while this node trains.",
          view.state == node::RunState::Training ? 1.0 : 0.0);
   to.add("neuroshard_training_loss", "gauge", "Smoothed training loss, nats per token.",
@@ -144,7 +139,7 @@ std::string models_page(const node::Snapshot& view) {
                     {"created", seconds_of(view.checkpoint.newest_at)},
                     {"owned_by", "neuroshard"},
                     {"checkpoint", text_or_null(view.checkpoint.newest)},
-                    {"step", steps_of(view)}});
+                    {"step", view.training.step}});
   }
   return dump({{"object", "list"}, {"data", std::move(list)}});
 }
@@ -166,7 +161,7 @@ std::string stats_page(const node::Snapshot& view) {
                {"training_status", std::string(node::to_string(view.state))},
                {"training_enabled", view.contributing},
                {"pause_reasons", reasons},
-               {"training_rounds", steps_of(view)},
+               {"training_rounds", view.training.step},
                {"token_count", step ? Json(step->tokens) : Json()},
                {"current_loss", step ? Json(step->loss) : Json()},
                {"tokens_per_second", step ? Json(step->tokens_per_second) : Json()},
@@ -207,7 +202,7 @@ std::string training_page(const node::Snapshot& view) {
                {"loss_trend", trend},
                {"local",
                 {{"node_id", view.identity.node_id},
-                 {"training_rounds", steps_of(view)},
+                 {"training_rounds", view.training.step},
                  {"current_loss", step ? Json(step->loss) : Json()},
                  {"is_training", view.state == node::RunState::Training},
                  {"model_hash", text_or_null(rounds.anchor)}}},
@@ -215,7 +210,7 @@ std::string training_page(const node::Snapshot& view) {
 }
 
 std::string history_page(const node::Snapshot& view, const node::Series& loss, const node::Series& held_out) {
-  const std::uint64_t newest = steps_of(view);
+  const std::uint64_t newest = view.training.step;
   Json improvement;
   if (loss.buckets.size() > 1 && loss.buckets.front().mean > 0)
     improvement = 100 * (1 - loss.buckets.back().mean / loss.buckets.front().mean);

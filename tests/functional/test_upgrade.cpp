@@ -66,7 +66,7 @@ void TestUpgrade::a_running_node_goes_on_as_the_new_program() {
   QVERIFY2(!after.isEmpty(), node.errors_so_far().constData());
   QCOMPARE(after["pid"].toInteger(), node.pid());
   for (const char* key : {"data_dir", "node_id", "wallet_id"}) QCOMPARE(after[key], before[key]);
-  // With the other arguments of the first start, and from its last step: 0 until its checkpoint is loaded.
+  // With the other arguments of the first start, and from its last step.
   QVERIFY(reaches(1));
   QVERIFY2(last_step_ >= at_upgrade,
            qPrintable(QString("step %1 after the upgrade at step %2").arg(last_step_).arg(at_upgrade)));

@@ -15,6 +15,7 @@ void RestoreController::open() {
   const auto current = catalogue.current();
   if (!current.ok() || !*current) return;
   draft_.checkpoint = {(*current)->name, (*current)->manifest.saved_at};
+  draft_.training.step = (*current)->manifest.step;
   const auto undo = catalogue.undo();
   if (!undo || undo->over((*current)->manifest.step, context_.services.clock.wall_now())) return;
   draft_.undo = {undo->name, undo->step};

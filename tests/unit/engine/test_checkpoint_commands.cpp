@@ -214,6 +214,7 @@ void TestCheckpointCommands::restore_and_undo() {
   QCOMPARE(core.all<node::Prepared>().back().step, std::uint64_t{5});
   QCOMPARE(view->undo.checkpoint, list[0].name);
   core.restart();
+  QCOMPARE(core.node().snapshot()->training.step, std::uint64_t{35});  // no model is read yet
   QCOMPARE(core.node().snapshot()->undo.checkpoint, list[0].name);
   QCOMPARE(core.node().snapshot()->checkpoint.newest, core.checkpoints()[0].name);
   QVERIFY(core.node().snapshot()->checkpoint.newest_at == core.checkpoints()[0].at);
