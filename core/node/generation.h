@@ -29,7 +29,7 @@ struct GenerateRequest {
   double temperature = 0.8;        // 0 = greedy
   std::uint32_t top_k = 40;        // 0 = off
   double top_p = 1.0;
-  std::uint64_t seed = 0;  // 0 = a new one each time
+  std::uint64_t seed = 0;  // 0 = a new one each time; see fixed_seed()
   double min_p = 0;        // least probability as a fraction of the likeliest token's; 0 = off
   double repetition_penalty = 1;
   std::vector<TokenBias> logit_bias{};  // max_biases at most
@@ -53,6 +53,12 @@ struct GenerateRequest {
   // the first token of a client does not wait for the others' texts. Not sent to a remote node.
   std::string client{};
 };
+
+// For GenerateRequest::seed, from the seed that a person gave: 0 too gives the same text each time.
+inline std::uint64_t fixed_seed(std::uint64_t given) {
+  constexpr std::uint64_t for_zero = 0x9E37'79B9'7F4A'7C15;
+  return given == 0 ? for_zero : given;
+}
 
 struct LikelyToken {
   std::uint32_t token = 0;

@@ -55,9 +55,7 @@ void read_bias(Reader& to, const json& value) {
 
 void read_seed(Reader& to, const json& value) {
   if (!value.is_number_integer()) return to.fail("seed", "'seed' must be a whole number.");
-  const auto seed = static_cast<std::uint64_t>(value.get<std::int64_t>());
-  constexpr std::uint64_t for_zero = 0x9E37'79B9'7F4A'7C15;  // 0 asks the node for a new seed each time
-  to.options().seed = seed == 0 ? for_zero : seed;
+  to.options().seed = node::fixed_seed(static_cast<std::uint64_t>(value.get<std::int64_t>()));
 }
 
 void read_stream_options(Reader& to, const json& value) {

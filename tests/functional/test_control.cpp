@@ -257,6 +257,15 @@ void TestControl::text_is_written_beside_the_training() {
   QVERIFY(text["step"].toInteger() >= 1);
   const qint64 step = step_of(status("text"));
   QVERIFY(!until("text", [step](const QJsonObject& now) { return step_of(now) > step; }).isEmpty());
+  // While nothing trains, 0 repeats its text as any other seed does.
+  QVERIFY(command({"contribute", "off"}, "text").ok());
+  QVERIFY(!until_state("text", "paused").isEmpty());
+  const QStringList of_zero{"generate", "--prompt", "kalo", "--max-tokens", "20", "--seed", "0"};
+  const QJsonObject first = json_lines(command(of_zero, "text").out).value(0);
+  const QJsonObject again = json_lines(command(of_zero, "text").out).value(0);
+  QVERIFY(first["seed"].isDouble());
+  QCOMPARE(first["seed"].toInteger(), 0);
+  QCOMPARE(again["text"].toString(), first["text"].toString());
   // The model of a running node computes with the node's settings.
   QCOMPARE(command({"generate", "--prompt", "kalo", "--cpu-threads", "1"}, "text").exit_code, 64);
 }

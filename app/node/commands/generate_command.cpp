@@ -38,12 +38,12 @@ void report(const engine::Generation& result, const engine::SessionInfo& info, c
                                        : result.at_stop ? "stop sequence"
                                        : result.stopped ? "stopped"
                                                         : "length"},
-                            {"seed", flags.options.seed},
+                            {"seed", *flags.seed},
                             {"tokens_per_s", rate},
                             {"step", info.step},
                             {"checkpoint", info.restored_from}});
   context.output.note(fmt::format("[{} tokens, {:.1f} tokens/s, seed {}, after step {}]", result.tokens, rate,
-                                  flags.options.seed, info.step));
+                                  *flags.seed, info.step));
 }
 
 // Hands text from a thread of the node to the command's own thread.
@@ -71,7 +71,7 @@ Expected<void> generate_in_core(CoreClient& client, const GenerateFlags& flags, 
   request.checkpoint = flags.checkpoint;
   for (const compute::LogitBias& entry : flags.options.sampling.logit_bias)
     request.logit_bias.push_back({static_cast<std::uint32_t>(entry.token), static_cast<double>(entry.bias)});
-  request.seed = flags.seed.value_or(random_seed(context.entropy));
+  request.seed = node::fixed_seed(*flags.seed);
   Output& output = context.output;
   const bool stream = flags.stream || output.live();
   const auto inbox = std::make_shared<Inbox>();
@@ -105,12 +105,12 @@ Expected<void> generate_in_core(CoreClient& client, const GenerateFlags& flags, 
                     {"tokens", written->tokens},
                     {"prompt_tokens", written->prompt_tokens},
                     {"finish", written->stopped_by == "end of text" ? "end" : written->stopped_by},
-                    {"seed", request.seed},
+                    {"seed", *flags.seed},
                     {"tokens_per_s", rate},
                     {"step", written->step}});
   const bool parts = client.node().snapshot()->rounds.part.has_value();
   output.note(fmt::format("[{} tokens, {:.1f} tokens/s, seed {}, after step {}, by {}]", written->tokens,
-                          rate, request.seed, written->step,
+                          rate, *flags.seed, written->step,
                           parts ? "the nodes that hold the parts of the model" : "the running node"));
   return {};
 }
@@ -122,10 +122,11 @@ Expected<void> run_generate(GenerateFlags flags, CommandContext& context) {
   }
   for (const auto& [token, bias] : flags.biases) flags.options.sampling.logit_bias.push_back({token, bias});
   NS_RETURN_IF_ERROR(engine::check(flags.options));
+  if (!flags.seed) flags.seed = random_seed(context.entropy);
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::find(context));
   if (client) return generate_in_core(*client, flags, context);
   NS_ASSIGN_OR_RETURN(const TextSession model, open_text_session(context, *flags.settings, flags.checkpoint));
-  flags.options.seed = flags.seed.value_or(random_seed(context.entropy));
+  flags.options.seed = node::fixed_seed(*flags.seed);  // as a running node does
   flags.options.cancel = context.stop;
   Output& output = context.output;
   const bool stream = flags.stream || output.live();
