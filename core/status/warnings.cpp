@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+
+#include "core/base/percent.h"
 
 namespace neuroshard::status {
 namespace {
-
-// Never 100 unless all.
-int percent_below(double share) {
-  return std::min(99, static_cast<int>(std::floor(100 * share)));
-}
 
 std::string names_of(const std::vector<net::NodeId>& nodes) {
   std::string names;
@@ -53,7 +49,7 @@ std::string disagreement(const Agreement& agreement, const net::NodeId& self) {
   const bool own = std::find(others.begin(), others.end(), self) != others.end();
   return fmt::format(
       "Only {} % of the nodes hold the anchor that they should (round {}); another one: {}. {}",
-      percent_below(agreement.share), agreement.round, names_of(others),
+      whole_percent(agreement.share), agreement.round, names_of(others),
       own ? "This node is among them: it fetches the certified anchor by itself. If this does not go away, "
             "check the "
             "memory and disk of this computer"
@@ -128,7 +124,7 @@ std::vector<Warning> warnings_of(const Summary& summary, const OwnRounds& own) {
            fmt::format(
                "Of the last rounds' work of most nodes only {} % counted: they are too slow for the rounds, "
                "or out of each other's reach",
-               percent_below(*summary.sync_success))});
+               whole_percent(*summary.sync_success))});
     }
   }
   if (own.need.line > 0 && own.need.training_seconds > 0) {

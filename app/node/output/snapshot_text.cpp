@@ -9,6 +9,7 @@
 #include "app/node/output/chain_text.h"
 #include "app/node/output/memory_text.h"
 #include "app/node/output/quantity.h"
+#include "core/base/percent.h"
 
 namespace neuroshard::app {
 namespace {
@@ -97,7 +98,7 @@ nlohmann::ordered_json global_json(const node::RoundsView& rounds) {
 }
 
 std::string share_text(const std::optional<double>& share) {
-  return share ? fmt::format("{:.0f} %", 100 * *share) : "—";
+  return share ? fmt::format("{} %", whole_percent(*share)) : "—";
 }
 
 std::string global_text(const node::RoundsView& rounds) {

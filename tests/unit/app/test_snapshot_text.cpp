@@ -158,6 +158,18 @@ class TestSnapshotText : public QObject {
     QCOMPARE(json["present"]["room_percent"].get<int>(), 20);
   }
 
+  void a_hundred_percent_are_all() {
+    node::Snapshot view;
+    view.rounds.taking_part = true;
+    view.rounds.global.reports = 200;
+    view.rounds.global.hash_agreement = 0.996;
+    QVERIFY(row_of(view, "All nodes").find("; 99 % hold the same anchor") != std::string::npos);
+    view.rounds.global.hash_agreement = 0.29;
+    QVERIFY(row_of(view, "All nodes").find("; 29 % hold the same anchor") != std::string::npos);
+    view.rounds.global.hash_agreement = 1;
+    QVERIFY(row_of(view, "All nodes").find("; 100 % hold the same anchor") != std::string::npos);
+  }
+
   void programs_get_every_time() {
     node::Snapshot view;
     view.rounds.taking_part = true;
