@@ -157,7 +157,8 @@ void Application::build_menu() {
   QMenu* menu = window_->menu();
   menu->addSeparator();
   menu->addAction(tr("Set up again…"), this, &Application::open_setup)->setObjectName("actionSetup");
-  menu->addAction(tr("Use another data folder…"), data_.get(), &DataController::choose_other);
+  menu->addAction(tr("Use another data folder…"), data_.get(), &DataController::choose_other)
+      ->setObjectName("actionData");
   menu->addAction(tr("Connect to another computer…"), links_.get(), &LinkController::choose_control_file)
       ->setObjectName("actionElsewhere");
   here_ = menu->addAction(tr("Return to this computer"), this, [this] {

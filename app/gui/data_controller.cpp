@@ -50,7 +50,9 @@ void DataController::on_found(const DataLocation& location) {
 }
 
 LaunchRequest DataController::launch_of(const QString& path) const {
-  return launch_of(path, parts_.config.text_folder());
+  // The text was chosen for that folder only; a core on another one would keep it for good.
+  const bool chosen = path == parts_.config.data_directory();
+  return launch_of(path, chosen ? parts_.config.text_folder() : QString());
 }
 
 LaunchRequest DataController::launch_of(const QString& path, const QString& text_folder) const {
@@ -120,10 +122,15 @@ void DataController::use(const QString& folder, const DataLocation& location) {
         tr("%1 holds no NeuroShard data. To start with new data there, choose “Set up again…”.").arg(folder));
     return;
   }
-  parts_.config.set_data_directory(QDir::cleanPath(folder), {});
+  const QString chosen = QDir::cleanPath(folder);
+  if (chosen != this->folder()) places_.text_argument.clear();
+  if (!is_named()) {
+    if (chosen != parts_.config.data_directory()) parts_.config.set_text_folder({});
+    parts_.config.set_data_directory(chosen, {});
+  }
   if (missing_) forget_missing();
   // The supervisor ends a core that the app started: two would share the machine.
-  parts_.supervisor.move_to(launch_of(location.path));
+  parts_.supervisor.move_to(launch_of(chosen));
 }
 
 void DataController::remember_choice(const QString& folder, const QString& text_folder) {

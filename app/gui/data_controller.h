@@ -20,7 +20,7 @@ namespace neuroshard::gui {
 struct DataPlaces {
   QString default_data;   // when nothing was chosen
   QString argument;       // the directory of the command line; used as it is and not remembered
-  QString text_argument;  // the text of the command line
+  QString text_argument;  // the text of the command line, for the folder of the start only
 };
 
 class DataController final : public QObject {
@@ -77,7 +77,7 @@ class DataController final : public QObject {
   void use(const QString& folder, const DataLocation& location);
 
   const Parts parts_;
-  const DataPlaces places_;
+  DataPlaces places_;
   bool missing_ = false, looking_ = false, starting_ = false, ended_ = false;
 };
 

@@ -2,6 +2,7 @@
 // shows, and who is ended by Quit. A real core with a small network.
 #include <signal.h>
 
+#include <QAction>
 #include <QPointer>
 #include <QProgressDialog>
 #include <QtTest>
@@ -28,6 +29,8 @@ class TestAppCores : public AppTest {
   void a_core_of_another_version_is_told_what_to_do();
   void a_core_of_somebody_else_goes_on_after_quit();
   void text_of_a_start_reaches_a_core_that_runs();
+  void another_folder_gets_no_text_of_the_former_data();
+  void another_folder_gets_no_text_of_the_former();
   void an_app_that_died_leaves_the_core_and_the_next_knows_it();
   void a_core_that_takes_longer_is_told_before_the_window_goes();
 };
@@ -107,6 +110,42 @@ void TestAppCores::text_of_a_start_reaches_a_core_that_runs() {
   arguments.text = fixture_->path("nothing here");
   fixture_->app().called(arguments);
   NS_WAIT_FOR(patience_, fixture_->banners().contains("can't read the new text"));
+}
+
+void TestAppCores::another_folder_gets_no_text_of_the_former_data() {
+  QTest::addColumn<bool>("named");
+  QTest::newRow("of the settings") << false;
+  QTest::newRow("of the command line") << true;
+}
+
+// The core would take it into its dataset for good.
+void TestAppCores::another_folder_gets_no_text_of_the_former() {
+  QFETCH(bool, named);
+  const QString text = fixture_->path("text"), other = fixture_->path("other");
+  std::filesystem::copy(lab_.path("origin").toStdString(), other.toStdString(),
+                        std::filesystem::copy_options::recursive);
+  const auto config = [this] { return gui::UserConfig(fixture_->places().config_file); };
+  config().set_text_folder(text);
+  gui::Arguments arguments;
+  if (named) {
+    arguments.data_directory = fixture_->data();
+    arguments.text = text;
+  }
+  QVERIFY(start_running(arguments));
+  QCOMPARE(fixture_->app().supervisor().launched_text(), text);
+  auto* action = fixture_->app().window().findChild<QAction*>("actionData");
+  QVERIFY(action != nullptr);
+  QVERIFY(choose_path([action] { action->trigger(); }, other));
+  const auto moved = [&] {
+    const auto view = fixture_->snapshot();
+    return fixture_->phase() == gui::CorePhase::Running && view &&
+           QString::fromStdString(view->program.data_directory) == other;
+  };
+  NS_WAIT_FOR(patience_, moved());
+  QCOMPARE(fixture_->app().supervisor().launched_text(), QString());
+  // A folder of the command line leaves what was chosen for all starts.
+  QCOMPARE(config().data_directory(), named ? fixture_->data() : other);
+  QCOMPARE(config().text_folder(), named ? text : QString());
 }
 
 void TestAppCores::an_app_that_died_leaves_the_core_and_the_next_knows_it() {

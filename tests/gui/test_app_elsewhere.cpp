@@ -1,12 +1,9 @@
 // The window and a core on another machine: connected to by an invitation, as people do it, seen as what it
 // is, steered, and left when the invitation is taken back. The other machine is a second core on loopback
 // that shares nothing with the first but the file that its owner hands over.
-#include <QDialogButtonBox>
-#include <QFileDialog>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QTcpSocket>
-#include <QTimer>
 
 #include "tests/gui/support/app_test.h"
 #include "tests/gui/support/assistant.h"
@@ -38,23 +35,9 @@ class TestAppElsewhere : public AppTest {
   QString other_ = "there";  // the folder of the other computer's data
   // Through the menu and the dialog of files.
   void choose(const QString& file) {
-    bool chosen = false;
-    QTimer hand;
-    connect(&hand, &QTimer::timeout, &hand, [&] {
-      auto* dialog = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
-      if (dialog == nullptr) return;
-      dialog->findChild<QLineEdit*>("fileNameEdit")->setText(file);
-      QPushButton* open = dialog->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Open);
-      if (!open->isEnabled()) return;
-      chosen = true;
-      hand.stop();
-      QTest::mouseClick(open, Qt::LeftButton);
-    });
-    hand.start(20);
     QAction* action = fixture_->app().window().findChild<QAction*>("actionElsewhere");
     QVERIFY(action != nullptr && action->isEnabled());
-    action->trigger();
-    QVERIFY(chosen);
+    QVERIFY(choose_path([action] { action->trigger(); }, file));
   }
 };
 

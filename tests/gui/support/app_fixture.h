@@ -5,13 +5,17 @@
 
 #include <QAbstractButton>
 #include <QApplication>
+#include <QDialogButtonBox>
 #include <QDir>
 #include <QElapsedTimer>
+#include <QFileDialog>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QLineEdit>
 #include <QMenu>
 #include <QMessageBox>
 #include <QProcess>
+#include <QPushButton>
 #include <QTemporaryDir>
 #include <QTimer>
 #include <QtTest>
@@ -242,6 +246,25 @@ inline QString answer_question(const Patience& patience, const std::function<voi
   act();
   static_cast<void>(QTest::qWaitFor([&] { return !asked.isEmpty(); }, patience.left_ms()));
   return asked;
+}
+
+// Does what brings the dialog of files up, and chooses that path in it; false: there came no dialog.
+inline bool choose_path(const std::function<void()>& act, const QString& path) {
+  bool chosen = false;
+  QTimer hand;
+  QObject::connect(&hand, &QTimer::timeout, &hand, [&] {
+    auto* dialog = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
+    if (dialog == nullptr) return;
+    dialog->findChild<QLineEdit*>("fileNameEdit")->setText(path);
+    QPushButton* open = dialog->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Open);
+    if (!open->isEnabled()) return;
+    chosen = true;
+    hand.stop();
+    QTest::mouseClick(open, Qt::LeftButton);
+  });
+  hand.start(20);
+  act();
+  return chosen;
 }
 
 }  // namespace neuroshard::test
