@@ -282,6 +282,8 @@ void Application::show_elsewhere() {
 
 void Application::on_core_status() {
   const CoreStatus& status = supervisor_->status();
+  // The disk of this computer says nothing about another one; "Return to this computer" looks for it again.
+  if (status.remote && data_->missing()) data_->forget_missing();
   const CoreActions actions{[this] { supervisor_->start(); }, [this] { supervisor_->restart(false); },
                             [this] { supervisor_->restart(false); }, [this] { here_->trigger(); },
                             [this] { supervisor_->dismiss_crashes(); }};

@@ -99,7 +99,7 @@ void DataController::gate(const std::function<void(bool)>& allowed) {
       [this, allowed](const DataLocation& location) {
         const bool ready = location.state != DataState::Missing;
         allowed(ready);
-        if (!ready) show_missing(location);
+        if (!ready && !parts_.supervisor.status().remote) show_missing(location);
       });
 }
 

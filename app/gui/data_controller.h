@@ -52,7 +52,7 @@ class DataController final : public QObject {
   // Keeps the folder and its text for the next starts of the app, unless the command line names this one's
   // folder.
   void remember_choice(const QString& folder, const QString& text_folder);
-  // The user has set up anew: nothing is missing any more.
+  // The user has set up anew, or the window shows another computer: nothing is missing any more.
   void forget_missing();
   void end();  // the app quits: no core is started from now on
 

@@ -24,6 +24,7 @@ class TestAppElsewhere : public AppTest {
   void who_may_look_only_has_no_controls();
   void text_of_this_computer_stays_here();
   void a_file_that_is_no_invitation_is_refused();
+  void a_missing_disk_says_nothing_about_another_computer();
 
  private:
   // The other machine's owner, at its own keyboard.
@@ -170,6 +171,23 @@ void TestAppElsewhere::a_file_that_is_no_invitation_is_refused() {
   NS_WAIT_FOR(patience_, fixture_->press_banner("Return to this computer"));
   QVERIFY(runs());
   QCOMPARE(fixture_->core_pid(), own_pid);
+}
+
+void TestAppElsewhere::a_missing_disk_says_nothing_about_another_computer() {
+  QVERIFY(QDir().rename(fixture_->data(), fixture_->path("unplugged")));
+  const auto asks = [this] { return fixture_->banners().contains("disk is missing"); };
+  const QString file = letter();
+  QVERIFY(!file.isEmpty());
+  fixture_->start();
+  NS_WAIT_FOR(patience_, asks());
+  choose(file);
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Failed);
+  QVERIFY2(fixture_->banners().contains("is not an invitation"), qPrintable(fixture_->banners()));
+  QVERIFY2(!asks(), qPrintable(fixture_->banners()));
+  NS_WAIT_FOR(patience_, fixture_->press_banner("Return to this computer"));
+  NS_WAIT_FOR(patience_, asks());
+  QVERIFY(QDir().rename(fixture_->path("unplugged"), fixture_->data()));
+  QVERIFY(runs());
 }
 
 NS_UI_TEST(TestAppElsewhere)
