@@ -190,6 +190,7 @@ void Application::show_about() {
 
 void Application::start() {
   preferences_->set_autostart(autostart_.enabled());
+  autostart_wanted_ = preferences_->autostart();
   if (const auto repaired = autostart_.repair(); !repaired.ok())
     show_error(tr("NeuroShard can't start with the session any more"),
                QString::fromStdString(repaired.error().describe()));
@@ -388,8 +389,8 @@ void Application::after_setup() {
   const ui::SetupDraft& draft = setup_->draft();
   preferences_->set_theme(draft.theme);
   preferences_->set_language(draft.language);
+  apply_autostart();  // the desktop's own settings may have changed the entry
   preferences_->set_autostart(draft.autostart);
-  apply_autostart();
   data_->forget_missing();
   if (draft.invitation.isEmpty()) return run_in(draft.folder, draft.text_folder);
   // A folder with data keeps its network; the invited node gets one of its own.
@@ -422,9 +423,14 @@ void Application::run_in(const QString& folder, const QString& text_folder) {
   if (!text_folder.isEmpty() && text_folder != earlier_text) texts_->add(text_folder);
 }
 
+// The entry follows a change of the preference. Otherwise the preference follows the entry, which the
+// desktop's own settings switch on and off, too.
 void Application::apply_autostart() {
-  if (preferences_->autostart() == autostart_.enabled()) return;
-  if (const auto set = autostart_.set(preferences_->autostart()); !set.ok())
+  const bool wanted = preferences_->autostart(), entry = autostart_.enabled();
+  const bool chosen = std::exchange(autostart_wanted_, wanted) != wanted;
+  if (wanted == entry) return;
+  if (!chosen) return preferences_->set_autostart(entry);
+  if (const auto set = autostart_.set(wanted); !set.ok())
     show_error(tr("NeuroShard can't change whether it starts with the session"),
                QString::fromStdString(set.error().describe()));
 }

@@ -142,7 +142,8 @@ class Application final : public QObject {
   std::weak_ptr<node::Node> node_;
   QAction* here_ = nullptr;
   CorePhase notified_ = CorePhase::Closed;  // of the last notification
-  QString elsewhere_data_;  // of the core on another computer that the banner names; empty: no banner
+  QString elsewhere_data_;         // of the core on another computer that the banner names; empty: no banner
+  bool autostart_wanted_ = false;  // the preference that the entry last followed, or gave
   bool quitting_ = false, left_ = false;
 };
 

@@ -32,6 +32,7 @@ class TestAppReleases : public QObject {
   void what_is_new_is_reachable_from_about();
   void the_kind_of_installation_is_found();
   void the_start_with_the_session_follows_an_upgrade();
+  void the_desktops_own_switch_of_the_start_is_kept();
 
  private:
   void start(const QString& version = "0.1.0", bool has_place = true);
@@ -276,6 +277,29 @@ void TestAppReleases::the_start_with_the_session_follows_an_upgrade() {
   QVERIFY(before.set(true).ok());
   start();
   QCOMPARE(written(), after.entry());
+}
+
+void TestAppReleases::the_desktops_own_switch_of_the_start_is_kept() {
+  const gui::ApplicationPlaces places = fixture_->places();
+  const gui::Autostart entry(places.autostart_folder, places.app_program);
+  QVERIFY(entry.set(true).ok());
+  start();
+  toggle();  // opens the settings
+  auto* const start_switch = app_->window().findChild<ui::ToggleSwitch*>("app_autostart");
+  auto* const another = app_->window().findChild<ui::ToggleSwitch*>("app_close_to_tray");
+  QVERIFY(start_switch != nullptr && start_switch->isChecked() && another != nullptr);
+  // As a desktop's settings switch it off.
+  QFile file(places.autostart_folder + "/neuroshard.desktop");
+  QVERIFY(file.open(QIODevice::Append) && file.write("Hidden=true\n") > 0);
+  file.close();
+  another->click();
+  QVERIFY(!entry.enabled());
+  QVERIFY(!start_switch->isChecked());
+  // The app's own switch still decides.
+  start_switch->click();
+  QVERIFY(entry.enabled());
+  start_switch->click();
+  QVERIFY(!entry.enabled());
 }
 
 NS_UI_TEST(TestAppReleases)

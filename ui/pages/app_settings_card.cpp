@@ -69,6 +69,10 @@ AppSettingsCard::AppSettingsCard(const Theme& theme, Preferences& preferences, c
              preferences.close_to_tray(), [&preferences](bool on) { preferences.set_close_to_tray(on); });
   add_switch("app_autostart", tr("Start with the session"), tr("Starts in the tray, without a window."),
              preferences.autostart(), [&preferences](bool on) { preferences.set_autostart(on); });
+  auto* autostart = findChild<ToggleSwitch*>(QStringLiteral("app_autostart"));
+  // The app takes it over when the desktop's own settings have changed it.
+  connect(&preferences, &Preferences::changed, autostart,
+          [autostart, &preferences] { autostart->setChecked(preferences.autostart()); });
   const auto notify = [&](const char* object, const QString& title, const QString& help,
                           NotificationClass about) {
     add_switch(object, title, help, preferences.notify(about),
