@@ -351,13 +351,15 @@ void TrainingPage::show_controls(const node::Snapshot& snapshot) {
                           static_cast<QWidget*>(file_), static_cast<QWidget*>(steps_)})
     widget->setEnabled(can_start);
   start_->setEnabled(can_start && !asking_);
-  stop_->setEnabled(may_steer && running && !asking_);
+  // A start may read a huge folder, or wait for a publisher that is away.
+  const bool starting = snapshot.state == node::RunState::Starting;
+  stop_->setEnabled(may_steer && (running || starting) && !asking_);
   const node::TrainingView& training = snapshot.training;
   QString text;
   double share = 0;
   if (snapshot.safe_mode) {
     text = tr("Safe mode: training is off until the core starts normally.");
-  } else if (snapshot.state == node::RunState::Starting) {
+  } else if (starting) {
     text = training.activity.empty() ? tr("Starting") : QString::fromStdString(training.activity);
     share = training.activity_share;
   } else if (training.target_step > 0) {

@@ -303,6 +303,10 @@ class MainWindowTest : public QObject {
     find<QLineEdit>("training_source")->setText("/srv/books");
     QTest::mouseClick(find<QPushButton>("training_start"), Qt::LeftButton);
     QTRY_VERIFY(commanded("train /srv/books 0 0"));
+    // A start that takes long can be stopped, too.
+    QVERIFY(!find<QPushButton>("training_stop")->isEnabled());
+    fixture_->node->publish([](node::Snapshot& next) { next.state = node::RunState::Starting; });
+    QTRY_VERIFY(find<QPushButton>("training_stop")->isEnabled());
   }
   void a_start_that_failed_can_be_tried_again() {
     QVERIFY(!find<QPushButton>("overview_start")->isVisible());
