@@ -28,11 +28,14 @@ QDoubleSpinBox* fraction(QDoubleSpinBox* field, double least, double most, doubl
   return field;
 }
 
-// "\\n" stands for a line break, as in most programs' fields.
+// "\\n" stands for a line break, as in most programs' fields. A space around a text only sets it off.
 std::vector<std::string> stop_texts(const QString& text) {
   std::vector<std::string> stops;
-  for (QString part : text.split(u'|', Qt::SkipEmptyParts))
-    stops.push_back(part.replace(QStringLiteral("\\n"), QStringLiteral("\n")).toStdString());
+  for (const QString& part : text.split(u'|')) {
+    QString stop = part.trimmed();
+    if (stop.isEmpty()) continue;
+    stops.push_back(stop.replace(QStringLiteral("\\n"), QStringLiteral("\n")).toStdString());
+  }
   return stops;
 }
 
@@ -109,7 +112,8 @@ void SamplingCard::build() {
   seed_->setSpecialValueText(tr("random"));
   stop_ = named<QLineEdit>(
       "stop_texts", tr("Stop at"),
-      tr("The answer ends before any of these texts; | separates them, \\n is a line break"));
+      tr("The answer ends before any of these texts; | separates them, \\n is a line break, spaces around a "
+         "text do not count"));
   stop_->setPlaceholderText(tr("a text | another"));
   bias_ =
       named<QLineEdit>("token_biases", tr("Token biases"),

@@ -196,7 +196,7 @@ void TestPlaygroundPage::every_control_arrives() {
   fixture_->find<QDoubleSpinBox>("repetition_penalty")->setValue(1.25);
   fixture_->find<QSpinBox>("max_tokens")->setValue(33);
   fixture_->find<QSpinBox>("seed")->setValue(7);
-  fixture_->find<QLineEdit>("stop_texts")->setText(QStringLiteral("The end|\\n\\n"));
+  fixture_->find<QLineEdit>("stop_texts")->setText(QStringLiteral("The end | \\n\\n|A B "));
   fixture_->find<QLineEdit>("token_biases")->setText(QStringLiteral("42: -100, 7:2.5"));
   fixture_->find<QSpinBox>("logprobs")->setValue(3);
   prompt()->setPlainText(QStringLiteral("A"));
@@ -210,7 +210,7 @@ void TestPlaygroundPage::every_control_arrives() {
   QCOMPARE(sent.repetition_penalty, 1.25);
   QCOMPARE(sent.max_tokens, 33u);
   QCOMPARE(sent.seed, std::uint64_t{7});
-  QVERIFY((sent.stop == std::vector<std::string>{"The end", "\n\n"}));
+  QVERIFY((sent.stop == std::vector<std::string>{"The end", "\n\n", "A B"}));
   QCOMPARE(sent.logit_bias.size(), std::size_t{2});
   QCOMPARE(sent.logit_bias[0].token, 42u);
   QCOMPARE(sent.logit_bias[1].bias, 2.5);
