@@ -17,6 +17,7 @@ class Conversation {
   // Adds to the last answer. True: the model went on with a turn of its own; the answer is cut there and
   // complete.
   bool add(const QString& text);
+  void take_back() { turns_.pop_back(); }  // the last question, which got no answer
   void clear() { turns_.clear(); }
   const std::vector<Turn>& turns() const { return turns_; }
 

@@ -10,6 +10,7 @@
 #include <QStandardItemModel>
 #include <QTextBlock>
 #include <QTextEdit>
+#include <QTextLayout>
 #include <QVBoxLayout>
 #include <cmath>
 
@@ -83,6 +84,7 @@ AnswerPane::AnswerPane(const Theme& theme, Bridge& bridge, const QString& suffix
   under->addWidget(facts_, 1);
   under->addWidget(copy_, 0, Qt::AlignTop);
   column->addLayout(under);
+  connect(&theme, &Theme::changed, this, &AnswerPane::recolour);
   stream_timer_.setInterval(stream_period);
   connect(&stream_timer_, &QTimer::timeout, this, &AnswerPane::stream);
 }
@@ -127,6 +129,9 @@ void AnswerPane::ask(const Question& question) {
   answer_.clear();
   cut_ = false;
   tokens_->removeRows(0, tokens_->rowCount());
+  asked_ = QTextCursor(transcript_->document());
+  asked_.movePosition(QTextCursor::End);
+  asked_.setKeepPositionOnInsert(true);
   token_table_->setVisible(request.logprobs.has_value());
   if (question.chat) {
     conversation_.ask(question.text);
@@ -151,6 +156,13 @@ void AnswerPane::ask(const Question& question) {
   stream_timer_.start();
 }
 
+void AnswerPane::take_back() {
+  QTextCursor part(transcript_->document());
+  part.setPosition(asked_.position());
+  part.movePosition(QTextCursor::End, QTextCursor::KeepAnchor);
+  part.removeSelectedText();
+}
+
 void AnswerPane::stop() {
   if (ticket_ != 0) bridge_.cancel(ticket_);
 }
@@ -160,11 +172,13 @@ void AnswerPane::stream() {
   const QString text = QString::fromStdString(inbox_->take());
   if (text.isEmpty() || cut_) return;
   QString fresh = text;
+  int stale = 0;  // characters of the transcript that begin the next turn: its mark came in pieces
   if (question_.chat && !conversation_.turns().empty()) {
     const qsizetype before = answer_.size();
     cut_ = conversation_.add(text);
     const QString& whole = conversation_.turns().back().answer;
     fresh = whole.mid(std::min(before, whole.size()));
+    stale = static_cast<int>(std::max<qsizetype>(0, before - whole.size()));
     answer_ = whole;
     if (cut_) stop();
   } else {
@@ -175,9 +189,9 @@ void AnswerPane::stream() {
   const bool follow = bar->value() >= bar->maximum() - 4;
   QTextCursor end(transcript_->document());
   end.movePosition(QTextCursor::End);
-  QTextCharFormat format;
-  format.setForeground(theme_.color(Token::Accent));
-  end.insertText(fresh, format);
+  end.setPosition(std::max(0, end.position() - stale), QTextCursor::KeepAnchor);
+  end.removeSelectedText();
+  end.insertText(fresh, colour_of(Token::Accent));
   if (follow) bar->setValue(bar->maximum());
 }
 
@@ -202,12 +216,17 @@ void AnswerPane::finish(const Expected<node::CommandResult>& result) {
   copy_->setEnabled(!answer_.isEmpty());
   const bool cancelled = !result.ok() && result.error().code == ErrorCode::Cancelled;
   const auto* done = result.ok() ? std::get_if<node::GenerateResult>(&*result) : nullptr;
-  if (!result.ok() && !cancelled)
+  const bool failed = !result.ok() && !cancelled;
+  if (failed)
     facts_->setText(tr("The model gave no answer: %1").arg(QString::fromStdString(result.error().message)));
   else if (done == nullptr)
     facts_->setText(cut_ ? tr("ended with the turn") : tr("stopped"));
   else
     facts_->setText(facts_of(*done));
+  if (failed && answer_.isEmpty()) {
+    if (question_.chat) conversation_.take_back();
+    Q_EMIT refused(question_.text);
+  }
   Q_EMIT finished(result.ok() || cut_);
 }
 
@@ -222,6 +241,29 @@ QString AnswerPane::facts_of(const node::GenerateResult& done) const {
   return facts + QStringLiteral(". ") + question_.answered_by;
 }
 
+// The role goes with the text, so that its colour can follow the theme.
+QTextCharFormat AnswerPane::colour_of(Token token) const {
+  QTextCharFormat format;
+  format.setProperty(QTextFormat::UserProperty, static_cast<int>(token));
+  format.setForeground(theme_.color(token));
+  return format;
+}
+
+void AnswerPane::recolour() {
+  QTextCursor part(transcript_->document());
+  part.beginEditBlock();
+  for (QTextBlock block = transcript_->document()->begin(); block.isValid(); block = block.next()) {
+    for (const QTextLayout::FormatRange& range : block.textFormats()) {
+      if (!range.format.hasProperty(QTextFormat::UserProperty)) continue;
+      part.setPosition(block.position() + range.start);
+      part.setPosition(block.position() + range.start + range.length, QTextCursor::KeepAnchor);
+      const int token = range.format.intProperty(QTextFormat::UserProperty);
+      part.mergeCharFormat(colour_of(static_cast<Token>(token)));
+    }
+  }
+  part.endEditBlock();
+}
+
 void AnswerPane::append(const QString& text, const char* role) {
   QTextCursor end(transcript_->document());
   end.movePosition(QTextCursor::End);
@@ -232,8 +274,7 @@ void AnswerPane::append(const QString& text, const char* role) {
     end.setBlockFormat(block);
   else
     end.insertBlock(block);
-  QTextCharFormat format;
-  format.setForeground(theme_.color(name ? Token::TextMuted : Token::Text));
+  QTextCharFormat format = colour_of(name ? Token::TextMuted : Token::Text);
   format.setFontWeight(name ? QFont::DemiBold : QFont::Normal);
   end.insertText(text, format);
   transcript_->verticalScrollBar()->setValue(transcript_->verticalScrollBar()->maximum());

@@ -2,6 +2,7 @@
 // with their probabilities where they were asked for.
 #pragma once
 
+#include <QTextCursor>
 #include <QTimer>
 #include <QWidget>
 #include <functional>
@@ -11,6 +12,7 @@
 #include "core/node/generation.h"
 #include "core/node/queries.h"
 #include "ui/models/conversation.h"
+#include "ui/theme/tokens.h"
 
 class QHBoxLayout;
 class QLabel;
@@ -44,11 +46,13 @@ class AnswerPane final : public QWidget {
   void set_title(const QString& title);  // empty: none
   void ask(const Question& question);
   void stop();
+  void take_back();  // removes the last question, and its answer, from the transcript
   void clear();
   void show_problem(const QString& problem);
   bool busy() const { return ticket_ != 0; }
 
  Q_SIGNALS:
+  void refused(const QString& text);  // before finished(): the question got no answer at all
   void finished(bool answered);
 
  private:
@@ -57,6 +61,8 @@ class AnswerPane final : public QWidget {
   void add_tokens();
   void finish(const Expected<node::CommandResult>& result);
   void append(const QString& text, const char* role);
+  QTextCharFormat colour_of(Token token) const;
+  void recolour();  // with the theme
   QString facts_of(const node::GenerateResult& done) const;
 
   const Theme& theme_;
@@ -70,6 +76,7 @@ class AnswerPane final : public QWidget {
   Conversation conversation_;
   Question question_;
   QString answer_;
+  QTextCursor asked_;  // where the last question begins in the transcript
   std::shared_ptr<TextInbox> inbox_;
   QTimer stream_timer_;
   quint64 ticket_ = 0;

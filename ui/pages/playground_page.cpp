@@ -78,6 +78,7 @@ QWidget* PlaygroundPage::build_talk() {
   left_ = new AnswerPane(theme(), bridge(), {});
   right_ = new AnswerPane(theme(), bridge(), QStringLiteral("_second"));
   right_->hide();
+  connect(left_, &AnswerPane::refused, this, &PlaygroundPage::take_back);
   connect(left_, &AnswerPane::finished, this, &PlaygroundPage::left_finished);
   connect(right_, &AnswerPane::finished, this, &PlaygroundPage::show_busy);
   panes->addWidget(left_, 1);
@@ -341,6 +342,14 @@ void PlaygroundPage::send() {
   request->checkpoint = model_name(*model_).toStdString();
   left_->ask({text, mode() == Mode::Chat, *request, who_answers()});
   show_busy();
+}
+
+// The next text may be in the field already: then the transcript keeps the question.
+void PlaygroundPage::take_back(const QString& text) {
+  if (!input_->toPlainText().isEmpty()) return;
+  left_->take_back();
+  input_->setPlainText(text);
+  input_->moveCursor(QTextCursor::End);
 }
 
 // The second model answers after the first: one of them is in memory at a time.

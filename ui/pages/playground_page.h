@@ -45,6 +45,7 @@ class PlaygroundPage final : public Page {
   void send();
   void stop();
   bool busy() const;
+  void take_back(const QString& text);  // of a question that got no answer
   void left_finished(bool answered);
   void show_busy();
   QWidget* build_input();

@@ -31,6 +31,9 @@ class TestPlaygroundPage : public QObject {
   void the_text_streams_in_before_the_end();
   void stop_cancels_and_keeps_what_came();
   void a_chat_ends_with_its_turn();
+  void a_turn_that_comes_in_pieces_leaves_nothing();
+  void a_refused_question_is_given_back();
+  void the_transcript_follows_the_theme();
   void sampling_stays_within_limits();
   void every_control_arrives();
   void a_wrong_bias_is_explained();
@@ -172,6 +175,65 @@ void TestPlaygroundPage::a_chat_ends_with_its_turn() {
   QTRY_COMPARE(facts(), QStringLiteral("ended with the turn"));  // the page stopped it
   QVERIFY(transcript().contains(QStringLiteral("Hi!")));
   QVERIFY(!transcript().contains(QStringLiteral("What")));
+}
+
+void TestPlaygroundPage::a_turn_that_comes_in_pieces_leaves_nothing() {
+  start();
+  fixture_->find<QComboBox>("mode")->setCurrentIndex(1);
+  fixture_->node->hold_commands();
+  prompt()->setPlainText(QStringLiteral("Hello"));
+  fixture_->click("send");
+  QTRY_VERIFY(fixture_->node->held("generate") != 0);
+  fixture_->node->say(fixture_->node->held("generate"), " Hi!\nUser");
+  QTRY_VERIFY(transcript().endsWith(QStringLiteral(" Hi!\nUser")));
+  fixture_->node->say(fixture_->node->held("generate"), ": What");
+  QTRY_COMPARE(facts(), QStringLiteral("ended with the turn"));
+  QVERIFY2(transcript().endsWith(QStringLiteral(" Hi!")), qPrintable(transcript()));
+}
+
+void TestPlaygroundPage::a_refused_question_is_given_back() {
+  start();
+  fixture_->find<QComboBox>("mode")->setCurrentIndex(1);
+  prompt()->setPlainText(QStringLiteral("First"));
+  fixture_->click("send");
+  QTRY_VERIFY(fixture_->find<QPushButton>("copy_answer")->isEnabled());
+  const QString before = transcript();
+  fixture_->node->refuse(make_error(ErrorCode::Busy, "wait for it"));
+  prompt()->setPlainText(QStringLiteral("Hello"));
+  fixture_->click("send");
+  QTRY_VERIFY(facts().contains(QStringLiteral("wait for it")));
+  QCOMPARE(prompt()->toPlainText(), QStringLiteral("Hello"));
+  QCOMPARE(transcript(), before);
+  // A text that is written meanwhile stays, and the question stays readable.
+  fixture_->click("send");
+  prompt()->setPlainText(QStringLiteral("Next"));
+  QTRY_VERIFY(fixture_->find<QPushButton>("send")->isVisible());
+  QCOMPARE(prompt()->toPlainText(), QStringLiteral("Next"));
+  QVERIFY(transcript().contains(QStringLiteral("Hello")));
+  // The model reads neither of the questions that it did not answer.
+  fixture_->node->refuse(Error{});
+  fixture_->click("send");
+  QTRY_VERIFY(fixture_->commanded("generate User: First\nAssistant:It works.\nUser: Next\nAssistant:"));
+}
+
+void TestPlaygroundPage::the_transcript_follows_the_theme() {
+  start();
+  fixture_->node->hold_commands();
+  prompt()->setPlainText(QStringLiteral("A"));
+  fixture_->click("send");
+  QTRY_VERIFY(fixture_->node->held("generate") != 0);
+  fixture_->node->say(fixture_->node->held("generate"), "bc");
+  QTRY_VERIFY(transcript().endsWith(QStringLiteral("Abc")));
+  const auto colour_of = [this](const char* text) {
+    const auto* document = fixture_->find<QTextEdit>("transcript")->document();
+    return document->find(QString::fromLatin1(text)).charFormat().foreground().color();
+  };
+  const QColor light = colour_of("bc");
+  QCOMPARE(light, fixture_->theme.color(Token::Accent));
+  fixture_->theme.choose(ThemeChoice::Dark);
+  QVERIFY(light != fixture_->theme.color(Token::Accent));
+  QCOMPARE(colour_of("bc"), fixture_->theme.color(Token::Accent));
+  QCOMPARE(colour_of("Model"), fixture_->theme.color(Token::TextMuted));
 }
 
 void TestPlaygroundPage::sampling_stays_within_limits() {
@@ -333,6 +395,8 @@ void TestPlaygroundPage::a_refusal_is_told() {
   fixture_->click("send");
   QTRY_VERIFY(facts().contains(QStringLiteral("wait for it")));
   QVERIFY(fixture_->find<QPushButton>("send")->isVisible());
+  QCOMPARE(prompt()->toPlainText(), QStringLiteral("A"));
+  QCOMPARE(transcript(), QString());
 }
 
 void TestPlaygroundPage::enter_sends_and_shift_enter_does_not() {
