@@ -93,20 +93,10 @@ class ControlService final : public wire::Control::Service {
     if (!place.ok()) return too_busy();
     const auto id = begin(*request, {});
     if (!id.ok()) return to_status(id.error());
-    while (true) {
-      const bool stopping = hub_.stopping();
-      if (const auto done = hub_.wait_done(*id, poll)) {
-        if (done->error) return to_status(*done->error);
-        encode(done->result, reply);
-        break;
-      }
-      if (stopping)
-        return to_status(make_error(ErrorCode::Unavailable, "the core stopped before this was done"));
-      if (const Status status = may_go_on(*context, Scope::Steer); !status.ok()) return status;
-    }
-    reply->set_id(*id);
-    encode(*node_.snapshot(), reply->mutable_snapshot());
-    return Status::OK;
+    bool ended = false;
+    Status status = wait_done(*context, *id, reply, &ended);
+    if (!ended) abandon(*request, *id);
+    return status;
   }
 
   Status Run(ServerContext* context, const wire::CommandRequest* request,
@@ -122,8 +112,7 @@ class ControlService final : public wire::Control::Service {
     bool ended = false;
     Status status = tell(*context, *id, *feed, writer, &ended);
     hub_.forget(feed);
-    // Nobody reads the text any more; the other commands were given to be done.
-    if (!ended && request->has_generate()) static_cast<void>(node_.cancel(*id).ok());
+    if (!ended) abandon(*request, *id);
     return status;
   }
 
@@ -336,6 +325,32 @@ class ControlService final : public wire::Control::Service {
                                                           options_.limits.watchers));
     return make_error(ErrorCode::Exhausted,
                       "too many invited programs already follow this core; close one of them");
+  }
+
+  // Of a call that ends before its command: nobody reads a text any more; the other commands were given to be
+  // done.
+  void abandon(const wire::CommandRequest& request, node::CommandId id) {
+    if (request.has_generate()) static_cast<void>(node_.cancel(id).ok());
+  }
+
+  // Waits until a command is done, may_go_on() ends the call, or the core stops. ended: set when the command
+  // is done.
+  Status wait_done(const ServerContext& context, node::CommandId id, wire::CommandReply* reply, bool* ended) {
+    while (true) {
+      const bool stopping = hub_.stopping();
+      if (const auto done = hub_.wait_done(id, poll)) {
+        *ended = true;
+        if (done->error) return to_status(*done->error);
+        encode(done->result, reply);
+        break;
+      }
+      if (stopping)
+        return to_status(make_error(ErrorCode::Unavailable, "the core stopped before this was done"));
+      if (const Status status = may_go_on(context, Scope::Steer); !status.ok()) return status;
+    }
+    reply->set_id(id);
+    encode(*node_.snapshot(), reply->mutable_snapshot());
+    return Status::OK;
   }
 
   // Sends the progress of a command until it is done, may_go_on() ends the call, or the core stops. ended:

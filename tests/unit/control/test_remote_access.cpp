@@ -38,6 +38,8 @@ class TestRemoteAccess : public QObject {
   void every_call_has_a_scope();
   void expired_it_ends_at_once();
   void expired_it_ends_what_it_generates();
+  void a_command_that_is_left_generates_no_more_data();
+  void a_command_that_is_left_generates_no_more();
   void invited_programs_take_no_place_of_this_users_programs();
   void expired_invitation_opens_no_port();
   void invitation_lasts_over_a_restart_of_the_core();
@@ -247,6 +249,38 @@ void TestRemoteAccess::expired_it_ends_what_it_generates() {
   while (reader->Read(&update)) {
   }
   QCOMPARE(reader->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  QVERIFY(until([&] { return fixture_->node.held("generate") == 0; }));
+}
+
+void TestRemoteAccess::a_command_that_is_left_generates_no_more_data() {
+  QTest::addColumn<bool>("expires");
+  QTest::newRow("it expires") << true;
+  QTest::newRow("the caller goes") << false;
+}
+
+void TestRemoteAccess::a_command_that_is_left_generates_no_more() {
+  QFETCH(bool, expires);
+  invite_and_start();
+  fixture_->node.hold_commands();
+  const auto stub = raw_remote();
+  grpc::ClientContext context;
+  sign_as_invited(&context);
+  auto call = std::async(std::launch::async, [&] {
+    wire::CommandRequest request;
+    request.mutable_generate()->set_prompt("once");
+    wire::CommandReply reply;
+    return stub->Command(&context, request, &reply).error_code();
+  });
+  const bool begun = until([&] { return fixture_->node.held("generate") != 0; });
+  if (expires) {
+    access_.invitations[0].expires = fixture_->clock.wall_now();
+    save(access_);
+  } else {
+    context.TryCancel();
+  }
+  const grpc::StatusCode code = call.get();
+  QVERIFY(begun);
+  QCOMPARE(code, expires ? grpc::StatusCode::PERMISSION_DENIED : grpc::StatusCode::CANCELLED);
   QVERIFY(until([&] { return fixture_->node.held("generate") == 0; }));
 }
 
