@@ -17,6 +17,8 @@ namespace neuroshard::node {
 inline constexpr std::size_t max_series_buckets = 4096;  // twice the pixels that a chart has
 inline constexpr std::size_t max_page = 500;             // entries of one page
 inline constexpr std::size_t max_slots = 16'384;     // of a layer map or a table of experts; the first ones
+inline constexpr std::uint32_t max_layers = 1024;    // of a model, as its profile may have them
+inline constexpr std::uint32_t max_experts = 1024;   // of a layer, likewise
 inline constexpr std::size_t max_token_text = 4096;  // bytes of text that query_tokens takes apart
 
 // A series by name ("loss", "val_loss", "tokens_per_s", …) over [from, to), by training step.

@@ -71,6 +71,18 @@ void check_limits(const node::Snapshot& snapshot) {
   if (const auto& memory = snapshot.rounds.memory) NS_CHECK(memory->asked <= node::SizeChange::Down);
 }
 
+// A window makes a grid as large as the numbers say.
+template <class Message>
+Answer read_grid(ByteSpan input) {
+  const auto message = parse<Message>(input);
+  if (!message) return {};
+  const auto entries = decode(*message);
+  NS_CHECK(entries.size() <= node::max_slots);
+  for (const auto& entry : entries)
+    NS_CHECK(entry.layer < node::max_layers && entry.expert < node::max_experts);
+  return read<Message>(input);
+}
+
 Answer read_snapshot(ByteSpan input) {
   const auto message = parse<wire::Snapshot>(input);
   if (!message) return {};
@@ -237,8 +249,8 @@ constexpr Answer (*readers[])(ByteSpan) = {read_snapshot,
                                            read<wire::EvaluationPage>,
                                            read<wire::PrunePreview>,
                                            read<wire::PrunePolicy>,
-                                           read<wire::SlotList>,
-                                           read<wire::ExpertList>,
+                                           read_grid<wire::SlotList>,
+                                           read_grid<wire::ExpertList>,
                                            read<wire::Network>,
                                            read<wire::Invitation>,
                                            read<wire::HttpKeyReply>,

@@ -37,7 +37,8 @@ class Words {
 
 std::uint32_t experts_of(const std::vector<node::ExpertLoad>& loads) {
   std::uint32_t experts = 0;
-  for (const node::ExpertLoad& load : loads) experts = std::max(experts, load.expert + 1);
+  for (const node::ExpertLoad& load : loads)
+    experts = std::max(experts, std::min(load.expert, node::max_experts - 1) + 1);
   return experts;
 }
 
@@ -63,11 +64,14 @@ GridContent load_matrix(const std::vector<node::ExpertLoad>& loads) {
   GridContent content;
   std::uint32_t layers = 0;
   const std::uint32_t experts = experts_of(loads);
-  for (const node::ExpertLoad& load : loads) layers = std::max(layers, load.layer + 1);
+  // So that one number far out does not make a huge grid.
+  const auto most = static_cast<std::uint32_t>(node::max_slots / std::max(experts, 1u)) + 1;
+  for (const node::ExpertLoad& load : loads) layers = std::max(layers, std::min(load.layer, most - 1) + 1);
   for (std::uint32_t expert = 0; expert < experts; ++expert) content.columns << QString::number(expert);
   for (std::uint32_t layer = 0; layer < layers; ++layer) content.rows << Words::tr("Layer %1").arg(layer);
   content.cells.resize(static_cast<std::size_t>(layers) * experts);
   for (const node::ExpertLoad& load : loads) {
+    if (load.layer >= layers || load.expert >= experts) continue;
     const double even = load.share * experts;
     GridCell& cell = content.cells[static_cast<std::size_t>(load.layer) * experts + load.expert];
     if (!load.mine) {

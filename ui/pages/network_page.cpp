@@ -58,8 +58,9 @@ QString replicas_text(const node::SlotEntry& slot) {
 GridContent layer_map(const std::vector<node::SlotEntry>& entries) {
   std::uint32_t layers = 0, experts = 0;
   for (const node::SlotEntry& slot : entries) {
-    if (slot.kind == "layer" || slot.kind == "expert") layers = std::max(layers, slot.layer + 1);
-    if (slot.kind == "expert") experts = std::max(experts, slot.expert + 1);
+    if (slot.kind == "layer" || slot.kind == "expert")
+      layers = std::max(layers, std::min(slot.layer, node::max_layers - 1) + 1);
+    if (slot.kind == "expert") experts = std::max(experts, std::min(slot.expert, node::max_experts - 1) + 1);
   }
   GridContent content;
   content.columns << Words::tr("Emb");
@@ -71,8 +72,10 @@ GridContent layer_map(const std::vector<node::SlotEntry>& entries) {
   const auto columns = static_cast<std::size_t>(content.columns.size());
   content.cells.resize(columns * static_cast<std::size_t>(content.rows.size()));
   for (const node::SlotEntry& slot : entries) {
+    const bool end = slot.kind == "embed" || slot.kind == "head";
+    if (!end && (slot.layer >= layers || slot.expert >= node::max_experts)) continue;
     const std::size_t row = slot.kind == "expert" ? slot.expert + 1u : 0u;
-    const std::size_t column = slot.kind == "embed" ? 0 : slot.kind == "head" ? columns - 1 : slot.layer + 1u;
+    const std::size_t column = slot.kind == "embed" ? 0 : end ? columns - 1 : slot.layer + 1u;
     if (row * columns + column >= content.cells.size()) continue;
     GridCell& cell = content.cells[row * columns + column];
     cell.text = replicas_text(slot);

@@ -3,6 +3,15 @@
 #include "core/control/detail/convert.h"
 
 namespace neuroshard::control::detail {
+namespace {
+
+// A remote core is not trusted: a window makes a grid as large as the largest numbers.
+template <class Entry>
+bool is_in_model(const Entry& entry) {
+  return entry.layer() < node::max_layers && entry.expert() < node::max_experts;
+}
+
+}  // namespace
 
 void encode(const std::vector<node::SlotEntry>& from, wire::SlotList* to) {
   for (const node::SlotEntry& slot : from) {
@@ -21,6 +30,8 @@ void encode(const std::vector<node::SlotEntry>& from, wire::SlotList* to) {
 std::vector<node::SlotEntry> decode(const wire::SlotList& from) {
   std::vector<node::SlotEntry> to;
   for (const wire::Slot& sent : from.slot()) {
+    if (to.size() >= node::max_slots) break;
+    if (!is_in_model(sent)) continue;
     node::SlotEntry slot{sent.name(),       sent.kind(),  sent.layer(), sent.expert(),
                          sent.parameters(), sent.bytes(), sent.mine(),  std::nullopt};
     if (sent.has_replicas()) slot.replicas = sent.replicas();
@@ -45,6 +56,8 @@ void encode(const std::vector<node::ExpertLoad>& from, wire::ExpertList* to) {
 std::vector<node::ExpertLoad> decode(const wire::ExpertList& from) {
   std::vector<node::ExpertLoad> to;
   for (const wire::Expert& sent : from.expert()) {
+    if (to.size() >= node::max_slots) break;
+    if (!is_in_model(sent)) continue;
     node::ExpertLoad expert{sent.layer(), sent.expert(), sent.share(), sent.bias(),
                             sent.mine(),  std::nullopt,  sent.tokens()};
     if (sent.has_replicas()) expert.replicas = sent.replicas();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/compute/shape_limits.h"
 #include "core/compute/stage_range.h"
 #include "core/config/model_part.h"
 #include "core/data/encoder.h"
@@ -12,6 +13,9 @@
 
 namespace neuroshard::engine::detail {
 namespace {
+
+static_assert(node::max_layers == compute::shape_limits::layers);
+static_assert(node::max_experts == compute::shape_limits::experts);
 
 const char* kind_text(compute::SlotKind kind) {
   switch (kind) {

@@ -32,6 +32,7 @@ class TestControlCommands : public QObject {
   void a_reader_that_goes_away_cancels_its_text_and_nothing_else();
   void what_commands_carry_arrives();
   void answers_arrive_as_they_were_given();
+  void numbers_beyond_any_model_do_not_arrive();
   void an_invitation_is_made_when_it_is_asked_for();
   void texts_of_peers_that_are_no_text_do_not_hide_the_network();
   void a_flood_of_commands_is_refused_with_its_reason();
@@ -283,6 +284,27 @@ void TestControlCommands::answers_arrive_as_they_were_given() {
       answer<std::vector<node::SlotEntry>>([&](auto reply) { return remote_->query_slots(reply); });
   QVERIFY2(most.ok(), most.ok() ? "" : most.error().describe().c_str());
   QCOMPARE(most->size(), node::max_slots);
+}
+
+void TestControlCommands::numbers_beyond_any_model_do_not_arrive() {
+  constexpr std::uint32_t last = 0xFFFF'FFFFu;
+  testing::FakeNode& node = fixture_->node;
+  node.slots = {{"far out", "layer", last, 0, 1, 1, true, std::nullopt},
+                {"far out", "expert", 0, node::max_experts, 1, 1, true, std::nullopt},
+                {"expert 3.5", "expert", 3, 5, 100, 1600, true, 2}};
+  node.experts = {{node::max_layers, 0, 0.25, 0, true, std::nullopt, 77},
+                  {0, last, 0.25, 0, true, std::nullopt, 77},
+                  {1, 2, 0.25, 0, true, std::nullopt, 77}};
+  const auto slots =
+      answer<std::vector<node::SlotEntry>>([&](auto reply) { return remote_->query_slots(reply); });
+  QCOMPARE(slots->size(), std::size_t{1});
+  QCOMPARE(slots->at(0).name, std::string("expert 3.5"));
+  const auto experts = [this] {
+    return answer<std::vector<node::ExpertLoad>>([&](auto reply) { return remote_->query_experts(reply); });
+  };
+  QCOMPARE(experts()->size(), std::size_t{1});
+  node.experts.assign(node::max_slots + 1, {1, 2, 0.25, 0, true, std::nullopt, 77});
+  QCOMPARE(experts()->size(), node::max_slots);
 }
 
 void TestControlCommands::an_invitation_is_made_when_it_is_asked_for() {

@@ -52,6 +52,7 @@ class TestNetworkPage : public QObject {
   void the_map_of_another_core_begins_empty();
   void the_loads_of_another_core_begin_empty();
   void loads_of_experts_held_elsewhere_are_unknown();
+  void numbers_beyond_any_model_make_no_grid();
   void pictures();
 
  private:
@@ -284,6 +285,27 @@ void TestNetworkPage::loads_of_experts_held_elsewhere_are_unknown() {
   };
   QTRY_VERIFY(said(QStringLiteral("layer 1, expert 1")));
   QVERIFY(!said(QStringLiteral("layer 0, expert 0")));
+}
+
+// As a remote core may send them.
+void TestNetworkPage::numbers_beyond_any_model_make_no_grid() {
+  constexpr std::uint32_t last = 0xFFFF'FFFFu, many = 400'000'000;
+  for (const auto& [layer, expert] :
+       {std::pair(last, 0u), std::pair(last, last), std::pair(many, many), std::pair(0u, last)}) {
+    const GridContent matrix = load_matrix({{0, 0, 1, 0, true, {}, 1}, {layer, expert, 1, 0, true, {}, 1}});
+    QVERIFY(!matrix.cells.empty() && matrix.cells.size() <= 2 * node::max_slots);
+    QVERIFY(!matrix.cells[0].description.isEmpty());
+    for (const char* kind : {"layer", "expert"}) {
+      const GridContent map = layer_map({{"layer 0", "layer", 0, 0, 1, 1, true, {}},
+                                         {"embed", "embed", 0, 0, 1, 1, true, {}},
+                                         {"far out", kind, layer, expert, 1, 1, true, {}}});
+      QVERIFY(map.columns.size() <= static_cast<qsizetype>(node::max_layers) + 2);
+      QVERIFY(map.cells[0].description.startsWith(QStringLiteral("Embedding")));
+      const auto cells = std::count_if(map.cells.begin(), map.cells.end(),
+                                       [](const GridCell& cell) { return !cell.description.isEmpty(); });
+      QCOMPARE(cells, std::ptrdiff_t{2});
+    }
+  }
 }
 
 void TestNetworkPage::a_test_can_be_asked_for() {
