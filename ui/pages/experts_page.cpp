@@ -50,6 +50,10 @@ std::vector<node::ExpertLoad> known(const std::vector<node::ExpertLoad>& loads) 
   return mine;
 }
 
+QString no_cell() {
+  return Words::tr("Select a cell with the mouse or the arrow keys to see its details.");
+}
+
 QString no_loads() {
   return Words::tr("The loads appear with the first training step of a model with experts.");
 }
@@ -147,6 +151,7 @@ Card* ExpertsPage::make_matrix() {
   inside->addWidget(matrix_);
   inside->addWidget(detail_);
   connect(matrix_, &CellGrid::current_changed, this, [this](int row, int cell) {
+    if (row < 0) return detail_->setText(no_cell());
     const GridContent& content = matrix_->content();
     detail_->setText(
         content
@@ -245,8 +250,7 @@ void ExpertsPage::clear_loads() {
 }
 
 void ExpertsPage::show_loads(const std::vector<node::ExpertLoad>& loads) {
-  if (matrix_->content().rows.isEmpty())
-    detail_->setText(tr("Select a cell with the mouse or the arrow keys to see its details."));
+  if (matrix_->content().rows.isEmpty()) detail_->setText(no_cell());
   matrix_->set_content(load_matrix(loads));
   const double experts = experts_of(loads);
   std::vector<QStringList> rows;

@@ -41,6 +41,10 @@ QString slot_name(const node::SlotEntry& slot) {
   return Words::tr("Layer %1, expert %2").arg(slot.layer).arg(slot.expert);
 }
 
+QString no_cell() {
+  return Words::tr("Select a cell with the mouse or the arrow keys to see its details.");
+}
+
 QString no_map() {
   return Words::tr("The map appears once a model is loaded: start training, or wait while it loads.");
 }
@@ -142,6 +146,7 @@ Card* NetworkPage::make_map() {
   inside->addWidget(map_);
   inside->addWidget(detail_);
   connect(map_, &CellGrid::current_changed, this, [this](int row, int cell) {
+    if (row < 0) return detail_->setText(no_cell());
     const GridContent& content = map_->content();
     detail_->setText(
         content
@@ -294,8 +299,7 @@ void NetworkPage::clear_slots() {
 }
 
 void NetworkPage::show_slots(const std::vector<node::SlotEntry>& entries) {
-  if (map_->content().rows.isEmpty())
-    detail_->setText(tr("Select a cell with the mouse or the arrow keys to see its details."));
+  if (map_->content().rows.isEmpty()) detail_->setText(no_cell());
   map_->set_content(layer_map(entries));
   std::vector<QStringList> rows;
   std::uint64_t mine = 0, parameters = 0, bytes = 0;

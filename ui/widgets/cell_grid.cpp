@@ -30,11 +30,13 @@ void CellGrid::set_content(GridContent content) {
       content.rows.size() != content_.rows.size() || content.columns.size() != content_.columns.size();
   content_ = std::move(content);
   title_width_ = 0;
-  if (resized) {
-    row_ = column_ = -1;
-    updateGeometry();
-  }
+  if (resized) updateGeometry();
   update();
+  if (row_ < 0) return;
+  if (!resized && cell(row_, column_) != nullptr) return set_current(row_, column_);
+  row_ = column_ = -1;
+  setAccessibleDescription({});
+  Q_EMIT current_changed(-1, -1);
 }
 
 const GridCell* CellGrid::cell(int row, int column) const {

@@ -40,6 +40,7 @@ class CellGrid final : public QWidget {
   QSize minimumSizeHint() const override;
 
  Q_SIGNALS:
+  // Another cell, or another content of the same one; -1, -1 = none any more.
   void current_changed(int row, int column);
 
  protected:

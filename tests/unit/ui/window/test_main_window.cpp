@@ -66,6 +66,27 @@ class MainWindowTest : public QObject {
     find<QPlainTextEdit>("prompt")->setPlainText("Once");
     return find<QPushButton>("send")->isEnabled();
   }
+  // The sentence below a grid, of its selected cell.
+  bool says(const QString& words) {
+    const auto labels = fixture_->window->findChildren<QLabel*>();
+    return std::any_of(labels.begin(), labels.end(),
+                       [&](const QLabel* label) { return label->isVisible() && label->text() == words; });
+  }
+  void the_sentence_follows(CellGrid* grid) {
+    const QString nothing = "Select a cell with the mouse or the arrow keys to see its details.";
+    QTest::keyClick(grid, Qt::Key_Down);
+    QVERIFY(grid->current_row() >= 0);
+    GridContent content = grid->content();
+    GridCell& cell = content.cells[std::size_t(grid->current_row() * int(content.columns.size())) +
+                                   std::size_t(grid->current_column())];
+    QVERIFY(says(cell.description));
+    cell.description = "another load";
+    grid->set_content(content);
+    QVERIFY(says("another load"));
+    cell.description.clear();
+    grid->set_content(content);
+    QVERIFY(!says("another load") && says(nothing));
+  }
   bool commanded(const std::string& text) {
     const auto all = fixture_->node->commands();
     return std::find(all.begin(), all.end(), text) != all.end();
@@ -278,6 +299,7 @@ class MainWindowTest : public QObject {
     int cells = 0;
     for (const GridCell& cell : map->content().cells) cells += cell.description.isEmpty() ? 0 : 1;
     QCOMPARE(cells, int(fixture_->node->slots.size()));
+    the_sentence_follows(map);
     fixture_->window->open_page("experts");
     auto* matrix = find<CellGrid>("expert_matrix");
     QTRY_COMPARE(matrix->content().cells.size(), 48u);
@@ -291,6 +313,7 @@ class MainWindowTest : public QObject {
     for (int row = 0; row < classes->model()->rowCount(); ++row)
       experts += classes->model()->index(row, 1).data().toInt();
     QCOMPARE(experts, 48);
+    the_sentence_follows(matrix);
   }
   void starting_and_stopping_go_to_the_core() {
     fixture_->window->open_page("training");
