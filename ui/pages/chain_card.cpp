@@ -30,7 +30,8 @@ void show_line(QLabel* label, const QString& text) {
 
 }  // namespace
 
-ChainCard::ChainCard(const Theme& theme, QWidget* parent) : Card(tr("Agreement"), parent) {
+ChainCard::ChainCard(const Theme& theme, Bridge& bridge, QWidget* parent)
+    : Card(tr("Agreement"), parent), bridge_(bridge) {
   setObjectName(QStringLiteral("chain_card"));
   set_caption(tr("the blocks that the voters certify"));
   standing_ = line("chain_standing", "strong", this);
@@ -106,9 +107,9 @@ void ChainCard::ask() {
            "return. If you do not agree, this node waits for the members that are left out.");
     question.action = tr("Agree");
   }
-  confirm(this, question, [this, without, agree = QString::fromStdString(chain.asks_succession)] {
-    Q_EMIT decided(without, agree);
-  });
+  const QString agree = QString::fromStdString(chain.asks_succession);
+  confirm(
+      this, question, [this, without, agree] { Q_EMIT decided(without, agree); }, &bridge_);
 }
 
 }  // namespace neuroshard::ui

@@ -12,13 +12,14 @@ class QPushButton;
 
 namespace neuroshard::ui {
 
+class Bridge;
 class Fact;
 class Theme;
 
 class ChainCard final : public Card {
   Q_OBJECT
  public:
-  explicit ChainCard(const Theme& theme, QWidget* parent = nullptr);
+  ChainCard(const Theme& theme, Bridge& bridge, QWidget* parent = nullptr);
   // may_steer: a decision of the person can be sent.
   void show_chain(const node::ChainView& chain, bool may_steer);
   // The outcome of a decision; empty: nothing to say.
@@ -31,6 +32,7 @@ class ChainCard final : public Card {
  private:
   void ask();
 
+  Bridge& bridge_;
   QLabel* standing_;
   QLabel* presence_;
   QLabel* others_;

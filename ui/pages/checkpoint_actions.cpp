@@ -57,20 +57,22 @@ void CheckpointActions::restore(const node::CheckpointEntry& entry) {
   const auto snapshot = bridge_.snapshot();
   const QString here =
       snapshot ? tr("step %1").arg(Format::integer(snapshot->training.step)) : tr("the current state");
-  confirm(window_,
-          {tr("Restore %1?").arg(step_of(entry)),
-           tr("Training continues from %1, saved %2. NeuroShard keeps %3: you can undo the restore for ten "
-              "minutes, and for at least 50 further steps. No checkpoint is removed.")
-               .arg(step_of(entry), Format::date_time(entry.at), here),
-           tr("Restore")},
-          [this, entry] {
-            work_.run({tr("Restoring %1").arg(step_of(entry)),
-                       [name = entry.name](node::Node& node) { return node.restore_checkpoint(name); },
-                       [entry](const node::CommandResult&) {
-                         return tr("Training continues from %1.").arg(step_of(entry));
-                       },
-                       /*can_cancel=*/false, /*is_long=*/true});
-          });
+  confirm(
+      window_,
+      {tr("Restore %1?").arg(step_of(entry)),
+       tr("Training continues from %1, saved %2. NeuroShard keeps %3: you can undo the restore for ten "
+          "minutes, and for at least 50 further steps. No checkpoint is removed.")
+           .arg(step_of(entry), Format::date_time(entry.at), here),
+       tr("Restore")},
+      [this, entry] {
+        work_.run({tr("Restoring %1").arg(step_of(entry)),
+                   [name = entry.name](node::Node& node) { return node.restore_checkpoint(name); },
+                   [entry](const node::CommandResult&) {
+                     return tr("Training continues from %1.").arg(step_of(entry));
+                   },
+                   /*can_cancel=*/false, /*is_long=*/true});
+      },
+      &bridge_);
 }
 
 void CheckpointActions::undo() {
@@ -139,14 +141,16 @@ void CheckpointActions::remove(const Entries& entries, const std::string& newest
   }
   QString text = tr("This frees %1. You can't undo it. Steps: %2.").arg(Format::bytes(bytes), steps_of(gone));
   if (!kept.isEmpty()) text += u' ' + kept.join(u' ');
-  confirm(window_,
-          {tr("Delete %n checkpoint(s)?", nullptr, static_cast<int>(gone.size())), text, tr("Delete"), true},
-          [this, gone] {
-            for (const node::CheckpointEntry& entry : gone) {
-              work_.run({tr("Deleting %1").arg(step_of(entry)),
-                         [name = entry.name](node::Node& node) { return node.delete_checkpoint(name); }});
-            }
-          });
+  confirm(
+      window_,
+      {tr("Delete %n checkpoint(s)?", nullptr, static_cast<int>(gone.size())), text, tr("Delete"), true},
+      [this, gone] {
+        for (const node::CheckpointEntry& entry : gone) {
+          work_.run({tr("Deleting %1").arg(step_of(entry)),
+                     [name = entry.name](node::Node& node) { return node.delete_checkpoint(name); }});
+        }
+      },
+      &bridge_);
 }
 
 void CheckpointActions::prune() {

@@ -4,6 +4,7 @@
 #include <QMessageBox>
 #include <QPushButton>
 
+#include "ui/bridge/bridge.h"
 #include "ui/widgets/card.h"
 
 namespace neuroshard::ui {
@@ -11,7 +12,7 @@ namespace {
 constexpr int text_width = 360;
 }  // namespace
 
-void confirm(QWidget* parent, const Question& question, std::function<void()> yes) {
+void confirm(QWidget* parent, const Question& question, std::function<void()> yes, Bridge* bridge) {
   auto* box = new QMessageBox(parent);
   box->setObjectName(QStringLiteral("confirm"));
   box->setAttribute(Qt::WA_DeleteOnClose);
@@ -29,6 +30,7 @@ void confirm(QWidget* parent, const Question& question, std::function<void()> ye
   box->setDefaultButton(question.destructive ? keep : act);
   box->setEscapeButton(keep);
   QObject::connect(act, &QPushButton::clicked, parent, std::move(yes));
+  if (bridge != nullptr) QObject::connect(bridge, &Bridge::attached_changed, box, &QDialog::reject);
   box->open();
 }
 

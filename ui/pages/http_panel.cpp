@@ -226,15 +226,16 @@ void HttpPanel::renew() {
   confirm(
       this,
       {tr("Make a new key?"), tr("Programs that use the old key are refused from then on."), tr("New key")},
-      [this] { ask(node::HttpKeyAction::Renew, For::Field); });
+      [this] { ask(node::HttpKeyAction::Renew, For::Field); }, &bridge_);
 }
 
 void HttpPanel::remove() {
-  confirm(this,
-          {tr("Remove the key?"),
-           tr("Programs that use it are refused. The next start of the server makes a new one."),
-           tr("Remove"), true},
-          [this] { ask(node::HttpKeyAction::Remove, For::Field); });
+  confirm(
+      this,
+      {tr("Remove the key?"),
+       tr("Programs that use it are refused. The next start of the server makes a new one."), tr("Remove"),
+       true},
+      [this] { ask(node::HttpKeyAction::Remove, For::Field); }, &bridge_);
 }
 
 void HttpPanel::ask(node::HttpKeyAction action, For target) {

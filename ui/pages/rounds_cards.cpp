@@ -110,8 +110,8 @@ TableView* make_table(const QString& name, const char* object, const QStringList
 
 }  // namespace
 
-RoundsCards::RoundsCards(const Theme& theme, Sections& sections, QWidget* parent)
-    : QWidget(parent), theme_(theme) {
+RoundsCards::RoundsCards(const Theme& theme, Bridge& bridge, Sections& sections, QWidget* parent)
+    : QWidget(parent), theme_(theme), bridge_(bridge) {
   setObjectName(QStringLiteral("rounds_cards"));
   hide();
   auto* column = new QVBoxLayout(this);
@@ -129,7 +129,7 @@ RoundsCards::RoundsCards(const Theme& theme, Sections& sections, QWidget* parent
 }
 
 ChainCard* RoundsCards::make_chain() {
-  chain_ = new ChainCard(theme_, this);
+  chain_ = new ChainCard(theme_, bridge_, this);
   connect(chain_, &ChainCard::decided, this, &RoundsCards::continuation_decided);
   return chain_;
 }

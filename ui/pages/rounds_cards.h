@@ -13,6 +13,7 @@ class QStandardItemModel;
 
 namespace neuroshard::ui {
 
+class Bridge;
 class Card;
 class ChainCard;
 class Fact;
@@ -25,7 +26,7 @@ class RoundsCards final : public QWidget {
   Q_OBJECT
  public:
   // All but its frame is added to the sections of the page.
-  RoundsCards(const Theme& theme, Sections& sections, QWidget* parent);
+  RoundsCards(const Theme& theme, Bridge& bridge, Sections& sections, QWidget* parent);
   // At most ten times a second. may_steer: a decision of the person can be sent.
   void show_snapshot(const node::Snapshot& snapshot, bool may_steer);
   // The long answer, every few seconds.
@@ -48,6 +49,7 @@ class RoundsCards final : public QWidget {
   Card* make_nodes();
 
   const Theme& theme_;
+  Bridge& bridge_;
   QString shown_icon_;
   Fact* round_;
   Fact* members_;

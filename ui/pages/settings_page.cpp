@@ -316,6 +316,7 @@ void SettingsPage::add_http_panel(Group& group) {
 
 void SettingsPage::apply(const QString& name, const QString& value) {
   SettingRow* at = row(name);
+  if (at == nullptr) return;  // another core, without that setting
   at->set_waiting(true);
   at->show_error({});
   bridge().run(
@@ -340,13 +341,15 @@ void SettingsPage::reset_group(const QString& name) {
     changed.push_back(row->entry());
     titles.append(setting_title(row->entry()));
   }
-  confirm(this,
-          {tr("Reset %1?").arg(group_title(name)),
-           tr("Back to their defaults: %1.").arg(titles.join(QStringLiteral(", "))), tr("Reset")},
-          [this, changed] {
-            for (const node::SettingEntry& entry : changed)
-              apply(QString::fromStdString(entry.name), QString::fromStdString(entry.default_value));
-          });
+  confirm(
+      this,
+      {tr("Reset %1?").arg(group_title(name)),
+       tr("Back to their defaults: %1.").arg(titles.join(QStringLiteral(", "))), tr("Reset")},
+      [this, changed] {
+        for (const node::SettingEntry& entry : changed)
+          apply(QString::fromStdString(entry.name), QString::fromStdString(entry.default_value));
+      },
+      &bridge());
 }
 
 void SettingsPage::filter() {

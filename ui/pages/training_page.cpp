@@ -48,7 +48,7 @@ TrainingPage::TrainingPage(const Context& context, QWidget* parent) : Page(conte
     column->addWidget(loss_);
   });
   sections().add([this, column] {
-    rounds_ = new RoundsCards(theme(), sections(), this);
+    rounds_ = new RoundsCards(theme(), bridge(), sections(), this);
     connect(rounds_, &RoundsCards::continuation_decided, this, &TrainingPage::continue_network);
     column->addWidget(rounds_);
     auto* grid = new CardGrid(column_width, this);

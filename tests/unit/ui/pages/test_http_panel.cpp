@@ -85,10 +85,13 @@ void TestHttpPanel::the_key_of_another_core_is_another() {
   QTRY_VERIFY(example().contains("/srv/neuroshard/http.key"));
   fixture_->click("http_show_key");
   QTRY_COMPARE(key(), QStringLiteral("ns-0123456789abcdef"));
+  fixture_->click("http_remove_key");
+  QTRY_VERIFY(fixture_->question() != nullptr);
   auto other = std::make_shared<testing::FakeNode>();
   other->settings = fixture_->node->settings;
   other->http_key_now.file = "/srv/other/http.key";
   fixture_->replace_core(other, [](node::Snapshot& view) { view.program.network = "solo"; });
+  QTRY_VERIFY(fixture_->question() == nullptr);  // it was about that core's key
   QCOMPARE(key(), QString());
   QVERIFY(!example().contains("/srv/neuroshard/http.key"));
   QTRY_VERIFY(example().contains("/srv/other/http.key"));

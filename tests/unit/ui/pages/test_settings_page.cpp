@@ -56,6 +56,7 @@ class TestSettingsPage : public QObject {
   void the_cores_refusal_stands_beside_the_field();
   void a_changed_setting_is_marked_and_reset();
   void a_group_is_reset_after_a_question();
+  void a_question_goes_with_its_core();
   void a_locked_setting_says_why();
   void what_needs_a_restart_says_so();
   void search_narrows_the_page();
@@ -303,6 +304,19 @@ void TestSettingsPage::a_group_is_reset_after_a_question() {
   QVERIFY(!fixture_->find<Card>("group_Storage")
                ->findChild<QPushButton*>(QStringLiteral("reset_group"))
                ->isVisible());
+}
+
+void TestSettingsPage::a_question_goes_with_its_core() {
+  start();
+  auto* group = fixture_->find<Card>("group_Power");
+  QTest::mouseClick(group->findChild<QPushButton*>(QStringLiteral("reset_group")), Qt::LeftButton);
+  QVERIFY(fixture_->question() != nullptr);
+  auto other = std::make_shared<testing::FakeNode>();
+  other->settings = {setting("cpu_threads", "integer", "4", "0", "Limits")};
+  fixture_->replace_core(other, [](node::Snapshot& view) { view.identity.instance_id = "two"; });
+  QTRY_VERIFY(fixture_->question() == nullptr);
+  QTRY_COMPARE(fixture_->page->findChildren<SettingRow*>().size(), qsizetype{1});
+  QVERIFY(other->commands().empty());
 }
 
 void TestSettingsPage::a_locked_setting_says_why() {
