@@ -46,8 +46,10 @@ class PeerSource {
   // The file is at its path, with its hash. Unavailable: nobody gave it; what came stays for the next call.
   // Cancelled, and errors of the disk.
   virtual Expected<void> fetch(const PeerFile& file, const CancelToken& cancel) = 0;
-  // This node has it from now on, for others. A file that is gone later is no longer offered.
+  // This node has it from now on, for others. A file that turns out to be gone is no longer offered.
   virtual void offer(const PeerFile& file) = 0;
+  // The file is gone, or goes now.
+  virtual void withdraw(const Hash256& sha256) = 0;
   virtual void offer_manifest(const ManifestClaim& claim, const std::string& path) = 0;
 };
 

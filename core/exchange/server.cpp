@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/crypto/hash.h"
 #include "core/net/address_group.h"
@@ -42,7 +43,12 @@ ContentServer::~ContentServer() {
 bool ContentServer::offer(const ContentRef& content, std::string path, std::uint64_t offset) {
   if (!valid_size(content.size)) return false;
   const auto found = files_.find(content.hash);
-  if (found == files_.end() && files_.size() >= limits_.files) return false;
+  if (found == files_.end() && files_.size() >= limits_.files) {
+    if (!std::exchange(told_full_, true))
+      services_.logger.warning(
+          category, fmt::format("only {} files are offered to others; further ones are not", limits_.files));
+    return false;
+  }
   File& file = files_[content.hash];
   ContentPlace place{std::move(path), offset};
   if (file.size == content.size && file.place == place) return true;

@@ -60,8 +60,8 @@ class ContentServer {
   ContentServer(ServerServices services, ServerLimits limits, Gone gone = {});
   ~ContentServer();
 
-  // Offers a file, or the part of one that begins at `offset`. False: too many. A second offer of a hash
-  // replaces the place.
+  // Offers a file, or the part of one that begins at `offset`. False: too many, with a line in the
+  // log for the first. A second offer of a hash replaces the place.
   bool offer(const ContentRef& content, std::string path, std::uint64_t offset = 0);
   void withdraw(const Hash256& hash);
   bool holds(const Hash256& hash) const { return files_.count(hash) != 0; }
@@ -121,6 +121,7 @@ class ContentServer {
   net::SlotPool places_;  // of waiting_
   std::uint64_t next_ = 0, uses_ = 0;
   ServerCounts counts_;
+  bool told_full_ = false;
   const std::shared_ptr<net::Mailbox> results_;  // of the disk; none may get lost
 };
 

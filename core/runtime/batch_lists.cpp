@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/crypto/hash.h"
 #include "core/data/batch_list.h"
 
@@ -9,6 +11,10 @@ namespace neuroshard::runtime {
 namespace {
 
 constexpr std::size_t disk_queue = 64;
+
+Expected<Hash256> hash_in(const std::string& name) {
+  return hash_from_hex(name.substr(std::min(name.size(), name.find('-') + 1)));
+}
 
 }  // namespace
 
@@ -74,19 +80,22 @@ void BatchLists::offer_kept() {
   const auto entries = services_.files.list(folder_);
   if (!entries.ok()) return;
   for (const storage::DirectoryEntry& entry : *entries) {
-    const auto hash = hash_from_hex(entry.name.substr(std::min(entry.name.size(), entry.name.find('-') + 1)));
+    const auto hash = hash_in(entry.name);
     const auto bytes =
         storage::read_file(services_.files, folder_ + "/" + entry.name, data::max_batch_list_bytes);
     if (hash.ok() && bytes.ok() && crypto::sha256(*bytes) == *hash) offer(*hash, bytes->size(), entry.name);
   }
 }
 
-// The server stops offering a file that it no longer finds.
 void BatchLists::drop_old() {
   const auto entries = services_.files.list(folder_);
   if (!entries.ok() || entries->size() <= kept_batch_lists) return;
-  for (std::size_t i = 0; i + kept_batch_lists < entries->size(); ++i)
-    static_cast<void>(services_.files.remove_file(folder_ + "/" + (*entries)[i].name));
+  for (std::size_t i = 0; i + kept_batch_lists < entries->size(); ++i) {
+    const std::string& name = (*entries)[i].name;
+    static_cast<void>(services_.files.remove_file(folder_ + "/" + name));
+    const auto hash = hash_in(name);
+    if (hash.ok() && services_.peers != nullptr) services_.peers->withdraw(*hash);
+  }
 }
 
 }  // namespace neuroshard::runtime

@@ -32,7 +32,7 @@ class BatchLists final : public rounds::BatchKeeper {
     const crypto::KeyPair& key;
     Logger& logger;
     Executor& node;
-    data::PeerSource* peers = nullptr;  // gets the offers, on the disk thread; null: none
+    data::PeerSource* peers = nullptr;  // gets offers and withdrawals, on the disk thread
   };
   // Offers the lists that are in the folder already.
   BatchLists(Services services, std::string folder, const Hash256& network);

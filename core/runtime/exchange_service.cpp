@@ -261,6 +261,14 @@ void ExchangeService::offer(const data::PeerFile& file) {
   });
 }
 
+void ExchangeService::withdraw(const Hash256& sha256) {
+  host_.run([&] {
+    if (stopped_) return;
+    server_->withdraw(sha256);
+    on_file_gone(sha256);
+  });
+}
+
 void ExchangeService::offer_manifest(const data::ManifestClaim& claim, const std::string& path) {
   if (!options_.serve || claim.size == 0 || claim.signature.size() > exchange::max_note) return;
   host_.run([&] {

@@ -47,6 +47,7 @@ class ExchangeService final : public data::PeerSource {
   void refuted(const data::ManifestClaim& claim) override;
   Expected<void> fetch(const data::PeerFile& file, const CancelToken& cancel) override;
   void offer(const data::PeerFile& file) override;
+  void withdraw(const Hash256& sha256) override;
   void offer_manifest(const data::ManifestClaim& claim, const std::string& path) override;
 
  private:

@@ -55,6 +55,7 @@ class Others final : public PeerSource {
     return storage::write_file_atomic(env_, file.path, found->second);
   }
   void offer(const PeerFile& file) override { offered[file.sha256] = file.path; }
+  void withdraw(const Hash256& sha256) override { offered.erase(sha256); }
   void offer_manifest(const ManifestClaim& claim, const std::string& path) override {
     offered[claim.sha256] = path;
     manifest = claim;

@@ -56,6 +56,12 @@ class HeldExecutor final : public Executor {
   std::deque<Task> tasks_, timers_;
 };
 
+class CountedWarnings final : public Logger {
+ public:
+  void write(const LogRecord& record) override { warnings += record.level == LogLevel::Warning; }
+  int warnings = 0;
+};
+
 // Asks a server; the answer comes later.
 void ask_later(ContentServer& server, net::Method method, const PieceRequest& request,
                std::vector<Expected<Bytes>>& answers) {
@@ -76,6 +82,7 @@ class TestExchangeServer : public QObject {
   void who_asks_too_often_is_refused();
   void a_file_that_changed_is_not_given();
   void a_file_that_is_gone_is_not_offered();
+  void too_many_files_are_refused_with_one_line_in_the_log();
   void a_file_that_can_not_be_opened_now_is_kept();
   void a_full_queue_loses_no_result();
   void a_list_is_only_given_for_the_bytes_that_were_read();
@@ -232,6 +239,23 @@ void TestExchangeServer::a_file_that_is_gone_is_not_offered() {
   QVERIFY(hosts.host(1).files.remove_file("/file1").ok());
   QVERIFY(!ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 0})).ok());
   QVERIFY(!hosts.host(1).server->holds(content.hash));
+}
+
+void TestExchangeServer::too_many_files_are_refused_with_one_line_in_the_log() {
+  HeldExecutor executor;
+  ManualClock clock;
+  neuroshard::testing::MemoryFileEnv files;
+  CountedWarnings logger;
+  ServerLimits limits;
+  limits.files = 1;
+  ContentServer server({executor, executor, clock, files, logger}, limits);
+  QVERIFY(server.offer({Hash256{1}, 10}, "/one"));
+  QVERIFY(server.offer({Hash256{1}, 10}, "/one"));
+  QCOMPARE(logger.warnings, 0);
+  for (int i = 0; i < 3; ++i) QVERIFY(!server.offer({Hash256{2}, 10}, "/two"));
+  QCOMPARE(logger.warnings, 1);
+  server.withdraw(Hash256{1});
+  QVERIFY(server.offer({Hash256{2}, 10}, "/two"));
 }
 
 // Too many files are open, and soon fewer are.

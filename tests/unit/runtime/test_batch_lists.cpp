@@ -22,8 +22,11 @@ class Offers final : public data::PeerSource {
   void refuted(const data::ManifestClaim&) override {}
   Expected<void> fetch(const data::PeerFile&, const CancelToken&) override { return {}; }
   void offer(const data::PeerFile& file) override { files.push_back(file); }
+  void withdraw(const Hash256& sha256) override { withdrawn.push_back(sha256); }
   void offer_manifest(const data::ManifestClaim&, const std::string&) override {}
-  std::vector<data::PeerFile> files;  // read once the lists have ended
+  // Read once the lists have ended.
+  std::vector<data::PeerFile> files;
+  std::vector<Hash256> withdrawn;
 };
 
 Bytes work_of(std::uint32_t batches) {
@@ -96,6 +99,8 @@ class TestBatchLists : public QObject {
     QCOMPARE(entries->size(), kept_batch_lists);
     QCOMPARE(entries->front().name, batch_list_name(12 + 5, hashes[5]));
     QCOMPARE(entries->back().name, batch_list_name(12 + kept_batch_lists + 4, hashes.back()));
+    // The others get no offer of a list that is gone.
+    QVERIFY(b.offers.withdrawn == std::vector<Hash256>(hashes.begin(), hashes.begin() + 5));
   }
 
   void a_list_that_cannot_be_kept_gives_zeros() {
