@@ -19,6 +19,14 @@ DatasetBase::DatasetBase(storage::FileEnv& env, Manifest manifest, std::shared_p
       train_(manifest_.of(Split::Train)),
       held_out_(manifest_.of(Split::HeldOut)) {}
 
+Expected<std::vector<std::int32_t>> DatasetBase::read(const ShardEntry& entry, const CancelToken& cancel) {
+  NS_ASSIGN_OR_RETURN(std::string path, fetch(entry, cancel));
+  auto tokens = read_shard(env_, path, entry, tokenizer_->vocab_size());
+  if (tokens.ok() || tokens.error().code != ErrorCode::Corrupt || !discard(entry)) return tokens;
+  NS_ASSIGN_OR_RETURN(path, fetch(entry, cancel));
+  return read_shard(env_, path, entry, tokenizer_->vocab_size());
+}
+
 Expected<std::shared_ptr<const ShardTokens>> DatasetBase::load(ShardId id, const CancelToken& cancel) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -33,15 +41,9 @@ Expected<std::shared_ptr<const ShardTokens>> DatasetBase::load(ShardId id, const
   if (entry == nullptr) {
     return make_error(ErrorCode::NotFound, fmt::format("the manifest lists no shard {}", id));
   }
-  NS_ASSIGN_OR_RETURN(const std::string path, fetch(*entry, cancel));
-  auto tokens = read_shard(env_, path, *entry, tokenizer_->vocab_size());
-  if (!tokens.ok()) {
-    if (tokens.error().code == ErrorCode::Corrupt) discard(*entry);
-    return std::move(tokens).error();
-  }
   auto shard = std::make_shared<ShardTokens>();
   shard->entry = *entry;
-  shard->tokens = std::move(tokens).value();
+  NS_ASSIGN_OR_RETURN(shard->tokens, read(*entry, cancel));
   const std::lock_guard<std::mutex> lock(mutex_);
   loaded_.push_front(shard);
   if (loaded_.size() > max_loaded_shards) loaded_.pop_back();

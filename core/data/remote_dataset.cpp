@@ -29,6 +29,20 @@ PeerFile shard_file(const ShardEntry& entry, std::string path) {
   return file;
 }
 
+// The manifest is signed, so the publisher has the shard: a later try may give it. Until then a server has
+// lost the file, a proxy answers in its place, or this disk is full.
+Error for_a_later_try(Error error) {
+  switch (error.code) {
+    case ErrorCode::NotFound:
+    case ErrorCode::Denied:
+    case ErrorCode::Corrupt:
+    case ErrorCode::InvalidArgument:
+    case ErrorCode::Exhausted: error.code = ErrorCode::Unavailable; break;
+    default: break;
+  }
+  return error;
+}
+
 class RemoteDataset final : public detail::DatasetBase {
  public:
   RemoteDataset(storage::FileEnv& env, const RemoteDatasetOptions& options, Manifest manifest,
@@ -37,7 +51,10 @@ class RemoteDataset final : public detail::DatasetBase {
       : DatasetBase(env, std::move(manifest), std::move(tokenizer)),
         options_(options),
         cache_(std::move(cache)),
-        published_(std::move(published)) {}
+        published_(std::move(published)) {
+    if (options_.peers != nullptr)
+      cache_->set_gone([peers = options_.peers](const Hash256& hash) { peers->withdraw(hash); });
+  }
 
   Expected<void> prefetch(ShardId id, const CancelToken& cancel) override {
     const ShardEntry* entry = manifest().find(id);
@@ -62,24 +79,32 @@ class RemoteDataset final : public detail::DatasetBase {
 
  protected:
   Expected<std::string> fetch(const ShardEntry& entry, const CancelToken& cancel) override {
-    std::string path = cache_->path_of(entry.sha256);
+    const auto here = have(entry, cancel);
+    if (!here.ok())
+      return for_a_later_try(here.error()).with_context(fmt::format("downloading shard {}", entry.id));
+    return cache_->path_of(entry.sha256);
+  }
+  Expected<void> limit_cache(std::uint64_t bytes) override { return cache_->set_max_bytes(bytes); }
+  bool discard(const ShardEntry& entry) override {
+    cache_->remove(entry.sha256);
+    return true;
+  }
+
+ private:
+  Expected<void> have(const ShardEntry& entry, const CancelToken& cancel) {
     NS_ASSIGN_OR_RETURN(const bool here, begin_download(entry, cancel));
-    if (here) return path;
+    if (here) return {};
+    const std::string path = cache_->path_of(entry.sha256);
     auto fetched = download(entry, path, cancel);
     {
       const std::lock_guard<std::mutex> lock(downloads_);
       under_way_.erase(entry.sha256);
     }
     ended_.notify_all();
-    if (!fetched.ok())
-      return std::move(fetched).error().with_context(fmt::format("downloading shard {}", entry.id));
-    if (options_.peers != nullptr) options_.peers->offer(shard_file(entry, path));
-    return path;
+    if (fetched.ok() && options_.peers != nullptr) options_.peers->offer(shard_file(entry, path));
+    return fetched;
   }
-  Expected<void> limit_cache(std::uint64_t bytes) override { return cache_->set_max_bytes(bytes); }
-  void discard(const ShardEntry& entry) override { cache_->remove(entry.sha256); }
 
- private:
   // True: the shard is here. False: the caller downloads it. A load of the shard that is being fetched ahead
   // waits for it, so that nothing is fetched twice; a load of another one does not.
   Expected<bool> begin_download(const ShardEntry& entry, const CancelToken& cancel) {
@@ -92,7 +117,10 @@ class RemoteDataset final : public detail::DatasetBase {
     cache_->resume(entry.sha256);
     std::uint64_t bytes = 0;
     for (const auto& [hash, size] : under_way_) bytes += size;
-    NS_RETURN_IF_ERROR(cache_->make_room(entry.size, bytes));
+    if (auto room = cache_->make_room(entry.size, bytes); !room.ok()) {
+      cache_->left(entry.sha256);
+      return std::move(room).error();
+    }
     under_way_[entry.sha256] = entry.size;
     return false;
   }

@@ -22,6 +22,11 @@ std::string name_of(const Hash256& hash) {
   return to_hex(hash) + extension;
 }
 
+// Of a whole shard's name.
+Hash256 hash_of(const std::string& name) {
+  return hash_from_hex(name.substr(0, name.find('.'))).value_or(Hash256{});
+}
+
 // A shard, or a part of one.
 bool is_cache_file(std::string_view name) {
   for (const std::string_view end : part_ends) {
@@ -102,6 +107,14 @@ Expected<void> ShardCache::set_max_bytes(std::uint64_t max_bytes) {
 }
 
 Expected<void> ShardCache::make_room(std::uint64_t bytes, std::uint64_t under_way) {
+  std::vector<Hash256> gone;
+  auto made = evict(bytes, under_way, &gone);
+  if (gone_)
+    for (const Hash256& hash : gone) gone_(hash);
+  return made;
+}
+
+Expected<void> ShardCache::evict(std::uint64_t bytes, std::uint64_t under_way, std::vector<Hash256>* gone) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (bytes > max_bytes_) {
     return make_error(
@@ -109,28 +122,28 @@ Expected<void> ShardCache::make_room(std::uint64_t bytes, std::uint64_t under_wa
         fmt::format("a shard of {} bytes does not fit into the cache of {} bytes; allow more disk space",
                     bytes, max_bytes_.load()));
   }
-  const auto used = [this] {
-    std::uint64_t sum = 0;
-    for (const auto& [name, entry] : entries_) sum += entry.bytes;
-    return sum;
-  };
-  const auto disk_is_short = [&] {
+  // With so many bytes given back.
+  const auto disk_is_short = [&](std::uint64_t given_back) {
     const auto free = env_.free_bytes(directory_);
-    return bytes > 0 && free.ok() && *free < bytes + spare_disk_bytes;
+    const std::uint64_t wanted = bytes + spare_disk_bytes;
+    return bytes > 0 && free.ok() && wanted > given_back && *free < wanted - given_back;
   };
-  while (!entries_.empty() && (used() + under_way + bytes > max_bytes_ || disk_is_short())) {
+  const auto full = [this] {
+    return make_error(ErrorCode::Exhausted,
+                      fmt::format("the disk of {} is nearly full; free some space", directory_));
+  };
+  if (disk_is_short(sum())) return full();
+  while (!entries_.empty() && (sum() + under_way + bytes > max_bytes_ || disk_is_short(0))) {
     const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
       return a.second.last_use < b.second.last_use;
     });
     const auto removed = env_.remove_file(directory_ + "/" + oldest->first);
     // Somebody else may have removed it.
     if (!removed.ok() && removed.error().code != ErrorCode::NotFound) return removed.error();
+    if (oldest->first.ends_with(extension)) gone->push_back(hash_of(oldest->first));
     entries_.erase(oldest);
   }
-  if (disk_is_short()) {
-    return make_error(ErrorCode::Exhausted,
-                      fmt::format("the disk of {} is nearly full; free some space", directory_));
-  }
+  if (disk_is_short(0)) return full();
   return {};
 }
 
@@ -155,15 +168,23 @@ void ShardCache::added(const Hash256& hash, std::uint64_t bytes) {
 }
 
 void ShardCache::remove(const Hash256& hash) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (entries_.erase(name_of(hash)) > 0) (void)env_.remove_file(path_of(hash));
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (entries_.erase(name_of(hash)) == 0) return;
+    (void)env_.remove_file(path_of(hash));
+  }
+  if (gone_) gone_(hash);
 }
 
 std::uint64_t ShardCache::used_bytes() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::uint64_t sum = 0;
-  for (const auto& [name, entry] : entries_) sum += entry.bytes;
-  return sum;
+  return sum();
+}
+
+std::uint64_t ShardCache::sum() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [name, entry] : entries_) bytes += entry.bytes;
+  return bytes;
 }
 
 }  // namespace neuroshard::data

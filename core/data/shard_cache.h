@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "core/base/bytes.h"
 #include "core/base/expected.h"
@@ -26,6 +28,8 @@ class ShardCache {
   static Expected<std::unique_ptr<ShardCache>> open(storage::FileEnv& env, const std::string& directory,
                                                     std::uint64_t max_bytes);
 
+  // Called with each shard that is evicted or removed from now on, on the thread of the call that does it.
+  void set_gone(std::function<void(const Hash256&)> gone) { gone_ = std::move(gone); }
   std::string path_of(const Hash256& hash) const;
   bool holds(const Hash256& hash) const;  // and its file is there
   // True, and most recently used, when the shard is here.
@@ -33,7 +37,8 @@ class ShardCache {
   // Evicts down to the new cap.
   Expected<void> set_max_bytes(std::uint64_t max_bytes);
   // Evicts until `bytes` more fit, beside those of downloads under way. Exhausted when they never can: the cap
-  // is below one shard, or the disk is full.
+  // is below one shard, or the disk is so full that all of the cache would not make the room; nothing is evicted
+  // then.
   Expected<void> make_room(std::uint64_t bytes, std::uint64_t under_way = 0);
   // A download to path_of(hash) begins: what an earlier one left belongs to it, and is not evicted.
   void resume(const Hash256& hash);
@@ -51,12 +56,15 @@ class ShardCache {
   };
   ShardCache(storage::FileEnv& env, std::string directory, std::uint64_t max_bytes)
       : env_(env), directory_(std::move(directory)), max_bytes_(max_bytes) {}
+  Expected<void> evict(std::uint64_t bytes, std::uint64_t under_way, std::vector<Hash256>* gone);
+  std::uint64_t sum() const;
   void load_order();
   void store_order();
 
   storage::FileEnv& env_;
   const std::string directory_;
   std::atomic<std::uint64_t> max_bytes_;
+  std::function<void(const Hash256&)> gone_;
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;  // by the file's name
   std::uint64_t uses_ = 0;

@@ -28,12 +28,18 @@ class DatasetBase : public Dataset {
  protected:
   // Makes the shard's file available and returns its path.
   virtual Expected<std::string> fetch(const ShardEntry& entry, const CancelToken& cancel) = 0;
-  // The file at `path` turned out not to be what the manifest says.
-  virtual void discard(const ShardEntry& entry) { (void)entry; }
+  // The fetched file turned out not to be what the manifest says. True: it is removed, and fetch() gets
+  // another one.
+  virtual bool discard(const ShardEntry& entry) {
+    (void)entry;
+    return false;
+  }
 
   storage::FileEnv& env_;
 
  private:
+  Expected<std::vector<std::int32_t>> read(const ShardEntry& entry, const CancelToken& cancel);
+
   const Manifest manifest_;
   const std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<ShardEntry> train_;

@@ -38,7 +38,8 @@ Duration TextWait::tell(const Error& error) {
   const Duration longest = context_.options.rounds ? context_.options.text_retry : longest_text_wait;
   length_ = first ? context_.options.text_retry : std::min(longest, 2 * length_);
   const std::string message =
-      "The text to train on can't be fetched; the node tries again by itself. Check the network: " +
+      "The text to train on can't be fetched; the node tries again by itself. Check the network and the "
+      "disk: " +
       error.describe();
   if (first) context_.services.logger.warning("data", message);
   context_.publisher.raise({text_alert, node::Severity::Warning, message, {}});

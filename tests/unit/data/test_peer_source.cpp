@@ -329,6 +329,76 @@ class TestPeerSource : public QObject {
     QVERIFY2(held.ok(), held.ok() ? "" : held.error().describe().c_str());
   }
 
+  void a_damaged_shard_is_fetched_again() {
+    const Published data = publish("/out", key(1), 2000);
+    Others others(*env_);
+    hold_all(others, data);
+    others.claims = {others.claim(data.manifest, data.signature, data.content.updated_ms)};
+    const ShardEntry& shard = data.content.shards.front();
+    {
+      const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&others), {});
+      QVERIFY(dataset.ok() && (*dataset)->prefetch(shard.id, {}).ok());
+    }
+    env_->flip(others.offered.at(shard.sha256), 2000);
+    const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&others), {});
+    QVERIFY(dataset.ok());
+    const auto loaded = (*dataset)->load(shard.id, {});
+    QVERIFY2(loaded.ok(), loaded.ok() ? "" : loaded.error().describe().c_str());
+    QCOMPARE(std::count(others.fetched.begin(), others.fetched.end(), shard.sha256), std::ptrdiff_t{2});
+    QCOMPARE(read(others.offered.at(shard.sha256)), data.shards.front());
+  }
+
+  void a_shard_that_the_publisher_does_not_give_now_is_waited_for_data() {
+    QTest::addColumn<int>("status");
+    QTest::newRow("no such file") << 404;
+    QTest::newRow("not allowed") << 403;
+    QTest::newRow("bad request") << 400;
+    QTest::newRow("another page") << 200;
+  }
+  void a_shard_that_the_publisher_does_not_give_now_is_waited_for() {
+    QFETCH(const int, status);
+    const Published data = publish("/out", key(1), 2000);
+    const ShardEntry& shard = data.content.shards.front();
+    std::map<std::string, StaticServer::File> files = files_of(data);
+    files["/" + shard.url] = {"<html>", status, false};
+    StaticServer server(files);
+    Others nobody(*env_);
+    for (Others* others : {static_cast<Others*>(nullptr), &nobody}) {
+      RemoteDatasetOptions remote = options(others);
+      remote.manifest_url = server.url("/manifest.json");
+      remote.download.max_corrupt = 1;
+      const auto dataset = open_remote_dataset(*env_, clock_, logger_, remote, {});
+      QVERIFY2(dataset.ok(), dataset.ok() ? "" : dataset.error().describe().c_str());
+      const auto loaded = (*dataset)->load(shard.id, {});
+      QVERIFY(!loaded.ok());
+      QCOMPARE(loaded.error().code, ErrorCode::Unavailable);
+      QVERIFY2(loaded.error().message.find(shard.url) != std::string::npos, loaded.error().message.c_str());
+    }
+  }
+
+  void on_a_full_disk_a_shard_is_waited_for_and_others_stay() {
+    const Published data = publish("/out", key(1), 3000);
+    QVERIFY(data.content.shards.size() >= 2);
+    Others others(*env_);
+    hold_all(others, data);
+    others.claims = {others.claim(data.manifest, data.signature, data.content.updated_ms)};
+    const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&others), {});
+    QVERIFY(dataset.ok());
+    const ShardEntry &first = data.content.shards[0], &second = data.content.shards[1];
+    QVERIFY((*dataset)->load(first.id, {}).ok());
+    env_->set_capacity(env_->used_bytes() + (10u << 20));
+    const auto full = (*dataset)->load(second.id, {});
+    QVERIFY(!full.ok());
+    QCOMPARE(full.error().code, ErrorCode::Unavailable);
+    QVERIFY2(full.error().message.find("nearly full") != std::string::npos, full.error().message.c_str());
+    QVERIFY(others.offered.count(first.sha256) == 1);
+    env_->set_capacity(env_->used_bytes() + (100u << 20));
+    QVERIFY((*dataset)->load(second.id, {}).ok());
+    // A shard that makes room is no longer offered.
+    QVERIFY((*dataset)->limit_cache(second.size).ok());
+    QVERIFY(others.offered.count(first.sha256) == 0 && others.offered.count(second.sha256) == 1);
+  }
+
   void an_older_manifest_of_the_publisher_takes_nothing_away() {
     const Published old = publish("/out", key(1), 2000);
     const Published newer = again(old, key(1), old.content.updated_ms + 1000);

@@ -16,6 +16,8 @@ class TestShardCache : public QObject {
   void a_lower_cap_evicts_at_once();
   void a_file_removed_by_hand_gives_its_room();
   void parts_of_downloads_count_and_go();
+  void a_disk_that_is_full_of_other_things_costs_no_shard();
+  void evicted_and_removed_shards_are_named();
 };
 
 void TestShardCache::a_lower_cap_evicts_at_once() {
@@ -80,6 +82,43 @@ void TestShardCache::parts_of_downloads_count_and_go() {
   for (const char* end : {".part", ".part.etag", ".part.cut"}) QVERIFY(!files.exists(left + end));
   QVERIFY(files.exists(resumed + ".part"));
   QVERIFY(files.exists("/cache/note.part"));
+}
+
+void TestShardCache::a_disk_that_is_full_of_other_things_costs_no_shard() {
+  constexpr std::uint64_t spare = 64u << 20;
+  MemoryFileEnv files;
+  const auto opened = ShardCache::open(files, "/cache", 1000);
+  QVERIFY(opened.ok());
+  ShardCache& cache = **opened;
+  QVERIFY(storage::write_file_atomic(files, cache.path_of(Hash256{1}), Bytes(100)).ok());
+  cache.added(Hash256{1}, 100);
+  files.set_capacity(files.used_bytes() + spare - 1);
+  QCOMPARE(cache.make_room(100).error().code, ErrorCode::Exhausted);
+  QVERIFY(files.exists(cache.path_of(Hash256{1})));
+  QCOMPARE(cache.used_bytes(), std::uint64_t{100});
+  files.set_capacity(files.used_bytes() + spare);
+  QVERIFY(cache.make_room(100).ok());
+  QCOMPARE(cache.used_bytes(), std::uint64_t{0});
+}
+
+void TestShardCache::evicted_and_removed_shards_are_named() {
+  MemoryFileEnv files;
+  const auto opened = ShardCache::open(files, "/cache", 200);
+  QVERIFY(opened.ok());
+  ShardCache& cache = **opened;
+  std::vector<Hash256> gone;
+  cache.set_gone([&gone](const Hash256& hash) { gone.push_back(hash); });
+  for (std::uint8_t i = 0; i < 2; ++i) {
+    QVERIFY(storage::write_file_atomic(files, cache.path_of(Hash256{i}), Bytes(100)).ok());
+    cache.added(Hash256{i}, 100);
+  }
+  QVERIFY(storage::write_file_atomic(files, cache.path_of(Hash256{2}) + ".part", Bytes(10)).ok());
+  cache.left(Hash256{2});
+  QVERIFY(cache.make_room(100).ok());
+  QVERIFY(gone == std::vector<Hash256>{Hash256{0}});
+  cache.remove(Hash256{1});
+  cache.remove(Hash256{1});
+  QVERIFY((gone == std::vector<Hash256>{Hash256{0}, Hash256{1}}));
 }
 
 NS_TEST(TestShardCache)
