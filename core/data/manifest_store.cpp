@@ -16,18 +16,33 @@ constexpr std::uint64_t max_signature_bytes = 4096;
 
 }  // namespace
 
+Expected<void> check_manifest_size(std::uint64_t bytes, std::uint64_t most) {
+  if (bytes <= most) return {};
+  return make_error(ErrorCode::Exhausted,
+                    fmt::format("the list of shards and texts would have {} bytes; at most {} are accepted; "
+                                "join small files into larger ones",
+                                bytes, most));
+}
+
+Expected<void> keep_pending_manifest(storage::FileEnv& env, const std::string& directory,
+                                     const ManifestTrust& trust) {
+  const std::string path = directory + "/" + manifest_file_name;
+  if (!env.exists(path + pending_suffix)) return {};
+  const auto bytes = storage::read_file(env, path + pending_suffix, max_manifest_bytes);
+  const auto signature =
+      storage::read_file(env, directory + "/" + manifest_signature_file_name, max_signature_bytes);
+  if (!bytes.ok() || !signature.ok() || !open_manifest(*bytes, *signature, trust).ok()) return {};
+  NS_RETURN_IF_ERROR(env.rename(path + pending_suffix, path));
+  return env.sync_directory(directory);
+}
+
 Expected<void> store_manifest(storage::FileEnv& env, const std::string& directory, const Manifest& manifest,
                               const crypto::KeyPair& key) {
   const std::string path = directory + "/" + manifest_file_name;
   const std::string signature_path = directory + "/" + manifest_signature_file_name;
   const Bytes bytes = encode_manifest(manifest);
-  if (bytes.size() > max_manifest_bytes) {  // nobody could read it again
-    return make_error(
-        ErrorCode::Exhausted,
-        fmt::format("the list of shards and texts would have {} bytes; at most {} are accepted; "
-                    "join small files into larger ones",
-                    bytes.size(), max_manifest_bytes));
-  }
+  NS_RETURN_IF_ERROR(check_manifest_size(bytes.size()));
+  NS_RETURN_IF_ERROR(keep_pending_manifest(env, directory, {key.public_key(), manifest.network_id}));
   const Bytes signature = encode_manifest_signature(sign_manifest(key, manifest, bytes));
   // Signature before manifest: whoever finds a new signature finds the new manifest under the pending name.
   NS_RETURN_IF_ERROR(storage::write_file_atomic(env, path + pending_suffix, bytes, true));

@@ -3,6 +3,7 @@
 // from there.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -13,9 +14,15 @@
 
 namespace neuroshard::data {
 
+// Exhausted: the encoded manifest is larger than a reader accepts.
+Expected<void> check_manifest_size(std::uint64_t bytes, std::uint64_t most = max_manifest_bytes);
 // Killed at any moment, load_manifest finds the old or the new manifest.
 Expected<void> store_manifest(storage::FileEnv& env, const std::string& directory, const Manifest& manifest,
                               const crypto::KeyPair& key);
+// To be called before a manifest is written under the pending name: a stop of an earlier store_manifest() may
+// have left the only manifest of the present signature there. It gets its own name.
+Expected<void> keep_pending_manifest(storage::FileEnv& env, const std::string& directory,
+                                     const ManifestTrust& trust);
 // NotFound: there is no manifest. Otherwise as open_manifest.
 Expected<Manifest> load_manifest(storage::FileEnv& env, const std::string& directory,
                                  const ManifestTrust& trust);

@@ -270,6 +270,7 @@ class Opening {
       NS_RETURN_IF_ERROR(check_continues(*received));
       NS_RETURN_IF_ERROR(move(tokenizer_file_name));
     }
+    NS_RETURN_IF_ERROR(keep_pending_manifest(env_, directory_, options_.trust));
     // In the order of manifest_store.h, so that a stop in between leaves the old or the new manifest.
     const std::string pending = std::string(manifest_file_name) + ".new";
     NS_RETURN_IF_ERROR(env_.rename(incoming_ + "/" + manifest_file_name, directory_ + "/" + pending));

@@ -36,8 +36,10 @@ Expected<ShardEntry> write_shard(storage::FileEnv& env, const std::string& direc
   return entry;
 }
 
-Expected<std::vector<std::int32_t>> read_shard(storage::FileEnv& env, const std::string& path,
-                                               const ShardEntry& entry, std::uint32_t vocab_size) {
+namespace {
+
+Expected<std::vector<std::int32_t>> read_checked(storage::FileEnv& env, const std::string& path,
+                                                 const ShardEntry& entry, std::uint32_t vocab_size) {
   const auto corrupt = [&](const std::string& problem) {
     return make_error(ErrorCode::Corrupt, fmt::format("shard {} ({}) {}", entry.id, path, problem));
   };
@@ -65,6 +67,21 @@ Expected<std::vector<std::int32_t>> read_shard(storage::FileEnv& env, const std:
     }
   }
   return tokens;
+}
+
+}  // namespace
+
+Expected<std::vector<std::int32_t>> read_shard(storage::FileEnv& env, const std::string& path,
+                                               const ShardEntry& entry, std::uint32_t vocab_size) {
+  auto tokens = read_checked(env, path, entry, vocab_size);
+  if (tokens.ok() || entry.source != own_source) return tokens;
+  Error error = std::move(tokens).error();
+  if (error.code == ErrorCode::Corrupt || error.code == ErrorCode::NotFound)
+    error.message += fmt::format(
+        ". Put {} back from a backup; without one, delete manifest.json and manifest.json.sig in {}, "
+        "and give all of your text again with --text",
+        entry.url, storage::parent_of(path));
+  return error;
 }
 
 }  // namespace neuroshard::data

@@ -21,7 +21,7 @@ Expected<ShardEntry> write_shard(storage::FileEnv& env, const std::string& direc
                                  Span<const std::int32_t> tokens, const std::string& source, Split split);
 
 // Reads a shard and checks size, SHA-256, number of tokens and that each is below vocab_size. Corrupt names
-// the file and what is wrong.
+// the file and what is wrong; of a person's own text, an error says how to get the shard again.
 Expected<std::vector<std::int32_t>> read_shard(storage::FileEnv& env, const std::string& path,
                                                const ShardEntry& entry, std::uint32_t vocab_size);
 

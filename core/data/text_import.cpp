@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "core/crypto/hash.h"
 #include "core/data/detail/corpus.h"
@@ -66,13 +68,13 @@ class Import {
                            env_, options_.path,
                            [this](std::uint64_t files) { report(ImportProgress::Phase::Scanning, files, 0); },
                            options_.cancel));
-    result_.summary = corpus.summary;
     NS_RETURN_IF_ERROR(env_.create_directories(options_.data_directory));
     NS_RETURN_IF_ERROR(open_manifest());
     NS_RETURN_IF_ERROR(drop_known(&corpus));
+    NS_RETURN_IF_ERROR(check_list(corpus));
     NS_RETURN_IF_ERROR(prepare_tokenizer(corpus));
-    if (corpus.documents.empty()) return result_;
-    NS_RETURN_IF_ERROR(write_shards(corpus));
+    if (!corpus.documents.empty()) NS_RETURN_IF_ERROR(write_shards(&corpus));
+    result_.summary = std::move(corpus.summary);
     return result_;
   }
 
@@ -105,6 +107,16 @@ class Import {
     detail::KnownTexts beginnings = known_;
     for (const Document& document : documents) beginnings.add(document);
     return detail::leave_out_known_beginnings(env_, beginnings, corpus, options_.cancel);
+  }
+
+  // The list of texts with these ones: encoding many files takes hours, which would be in vain.
+  Expected<void> check_list(const Corpus& corpus) const {
+    if (corpus.documents.empty()) return {};
+    detail::KnownTexts known = known_;
+    for (const Document& document : corpus.documents) known.add(document);
+    Manifest after = manifest_;
+    set_imported_texts(&after, known);
+    return check_manifest_size(encode_manifest(after).size(), options_.manifest_bytes);
   }
 
   // The directory's tokenizer (the network's, or an earlier import's), else one learned from this text.
@@ -147,19 +159,22 @@ class Import {
     return {};
   }
 
-  Expected<void> write_shards(const Corpus& corpus) {
-    const std::uint64_t total = corpus.bytes(Split::Train) + corpus.bytes(Split::HeldOut);
+  Expected<void> write_shards(Corpus* corpus) {
+    const std::uint64_t total = corpus->bytes(Split::Train) + corpus->bytes(Split::HeldOut);
     next_id_ = manifest_.shards.empty() ? 0 : manifest_.shards.back().id + 1;
-    detail::ShardEncoder encoder(env_, tokenizer_, options_.threads);
-    NS_ASSIGN_OR_RETURN(result_.train_tokens_added, encode_split(corpus, Split::Train, 0, total, &encoder));
+    std::set<std::uint64_t> lost;
+    detail::ShardEncoder encoder(env_, tokenizer_, options_.threads, &lost);
+    NS_ASSIGN_OR_RETURN(result_.train_tokens_added, encode_split(*corpus, Split::Train, 0, total, &encoder));
+    corpus->leave_out(std::exchange(lost, {}));
     if (result_.train_tokens_added <= options_.sequence) {
       const std::uint64_t tokens = result_.train_tokens_added;
       result_.train_tokens_added = 0;
-      return too_small(corpus, tokens);
+      return too_small(*corpus, tokens);
     }
     NS_ASSIGN_OR_RETURN(result_.held_out_tokens_added,
-                        encode_split(corpus, Split::HeldOut, corpus.bytes(Split::Train), total, &encoder));
-    return finish(corpus, total);
+                        encode_split(*corpus, Split::HeldOut, corpus->bytes(Split::Train), total, &encoder));
+    corpus->leave_out(lost);
+    return finish(*corpus);
   }
 
   // Small additions to data that is there already wait until more comes: they are not recorded, so the next
@@ -202,7 +217,7 @@ class Import {
     }
   }
 
-  Expected<void> finish(const Corpus& corpus, std::uint64_t bytes) {
+  Expected<void> finish(const Corpus& corpus) {
     report(ImportProgress::Phase::Finishing, 0, 0);
     if (!learned_file_.empty()) {
       NS_RETURN_IF_ERROR(storage::write_file_atomic(env_, options_.data_directory + "/" + tokenizer_file_name,
@@ -214,7 +229,7 @@ class Import {
     set_imported_texts(&manifest_, known_);
     NS_RETURN_IF_ERROR(store_manifest(env_, options_.data_directory, manifest_, key_));
     result_.files_added = corpus.documents.size();
-    result_.bytes_added = bytes;
+    result_.bytes_added = corpus.bytes(Split::Train) + corpus.bytes(Split::HeldOut);
     result_.shards_added = added_.size();
     return {};
   }

@@ -13,6 +13,7 @@
 #include "core/base/expected.h"
 #include "core/base/log.h"
 #include "core/crypto/keys.h"
+#include "core/data/manifest.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::data {
@@ -48,6 +49,7 @@ struct ImportOptions {
   std::uint64_t shard_tokens = 2'500'000;
   std::uint32_t threads = 1;
   Bytes network_id;                                        // empty without a network
+  std::uint64_t manifest_bytes = max_manifest_bytes;       // at most, before anything is encoded
   std::function<void(const ImportProgress&)> on_progress;  // on the calling thread
   CancelToken cancel;
 };
@@ -71,7 +73,8 @@ struct ImportResult {
 // in any other way (or below 1 KiB) counts as a new text.
 // Killed at any moment, the directory keeps its last complete state; the next call removes shards that no
 // manifest lists. A call that fails or is cancelled leaves none. InvalidArgument when the new text is too small
-// for one sequence and nothing else is there: says how much is needed.
+// for one sequence and nothing else is there: says how much is needed. Exhausted: too many files, before
+// anything is encoded. A file that disappears meanwhile is left out and counts as unreadable.
 Expected<ImportResult> import_text(storage::FileEnv& env, const Clock& clock, const crypto::KeyPair& node_key,
                                    const ImportOptions& options);
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "core/data/manifest_store.h"
@@ -47,6 +49,16 @@ Expected<std::unique_ptr<data::Dataset>> open_published(const config::DataDirect
   options.peers = services.peers;
   options.cache_bytes = published_cache_bytes(directory);
   return data::open_remote_dataset(services.files, services.clock, services.logger, options, cancel);
+}
+
+// Links count for what they point to. The folder lies in itself.
+bool lies_in(const std::string& path, const std::string& folder) {
+  const auto real = [](const std::string& name) {
+    std::error_code failed;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(name, failed), failed);
+  };
+  const std::filesystem::path below = real(path).lexically_relative(real(folder));
+  return !below.empty() && *below.begin() != "..";
 }
 
 class TextPreparation {
@@ -133,6 +145,11 @@ class TextPreparation {
   }
 
   Expected<data::ImportResult> import() {
+    if (lies_in(options_.text, directory_.path()))
+      return make_error(ErrorCode::InvalidArgument,
+                        fmt::format("{} lies in the data directory of this node, beside its private files; "
+                                    "choose text from elsewhere",
+                                    options_.text));
     const config::ConsensusPart& consensus = directory_.profile().consensus;
     data::ImportOptions request;
     request.path = options_.text;

@@ -22,6 +22,18 @@ Error cancelled() {
   return make_error(ErrorCode::Cancelled, "reading the text was stopped");
 }
 
+void note_skipped(TextSummary* summary, std::uint64_t* counter, const std::string& path) {
+  ++*counter;
+  if (summary->skipped_examples.size() < max_skipped_examples) summary->skipped_examples.push_back(path);
+}
+
+bool is_data_directory(const std::vector<storage::DirectoryEntry>& entries) {
+  return std::all_of(data_directory_files.begin(), data_directory_files.end(), [&](std::string_view name) {
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const auto& entry) { return entry.name == name && !entry.is_directory; });
+  });
+}
+
 Expected<std::uint64_t> find_cut(storage::ReadableFile& file, std::uint64_t start, std::uint64_t size) {
   const std::uint64_t length = size - start;
   const std::uint64_t mark = size - (length + 9) / 10;
@@ -82,6 +94,13 @@ class Scanner {
       skip(&corpus.summary.skipped_unreadable, path);
       return {};
     }
+    if (is_data_directory(*entries)) {
+      if (depth > 0) return {};
+      return make_error(ErrorCode::InvalidArgument,
+                        fmt::format("{} is the data directory of a node, with its private files; choose a "
+                                    "folder of text",
+                                    path));
+    }
     for (const storage::DirectoryEntry& entry : *entries) {
       if (entry.name.empty() || entry.name.front() == '.') continue;
       const std::string below = path + "/" + entry.name;
@@ -115,12 +134,7 @@ class Scanner {
   Corpus corpus;
 
  private:
-  void skip(std::uint64_t* counter, const std::string& path) {
-    ++*counter;
-    if (corpus.summary.skipped_examples.size() < max_skipped_examples) {
-      corpus.summary.skipped_examples.push_back(path);
-    }
-  }
+  void skip(std::uint64_t* counter, const std::string& path) { note_skipped(&corpus.summary, counter, path); }
 
   Expected<void> examine(const std::string& path, storage::ReadableFile& file) {
     Document document;
@@ -193,6 +207,25 @@ std::uint64_t Corpus::bytes(Split split) const {
   return sum;
 }
 
+void Corpus::leave_out(const std::set<std::uint64_t>& places) {
+  std::vector<Document> kept;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    if (places.count(i) == 0) {
+      kept.push_back(std::move(documents[i]));
+      continue;
+    }
+    --summary.files;
+    summary.bytes -= documents[i].bytes;
+    note_skipped(&summary, &summary.skipped_unreadable, documents[i].path);
+  }
+  documents = std::move(kept);
+}
+
+bool is_unreadable(const Error& error) {
+  return error.code == ErrorCode::NotFound || error.code == ErrorCode::Denied ||
+         error.code == ErrorCode::Corrupt || error.code == ErrorCode::Io;
+}
+
 Expected<Corpus> scan_corpus(storage::FileEnv& env, const std::string& path,
                              const std::function<void(std::uint64_t)>& on_file, const CancelToken& cancel) {
   if (!env.exists(path)) {
@@ -229,15 +262,30 @@ void KnownTexts::add(const Document& document) {
   if (!document.head.empty()) lengths[document.head].insert(document.bytes);
 }
 
+namespace {
+
+Expected<void> leave_out_known_beginning(storage::FileEnv& env, const KnownTexts& known, Document* document,
+                                         const CancelToken& cancel) {
+  NS_ASSIGN_OR_RETURN(const auto file, env.open_read(document->path));
+  NS_ASSIGN_OR_RETURN(document->start, known_beginning(*file, known, *document, cancel));
+  if (document->start == 0) return {};
+  NS_ASSIGN_OR_RETURN(document->cut, find_cut(*file, document->start, document->bytes));
+  return {};
+}
+
+}  // namespace
+
 Expected<void> leave_out_known_beginnings(storage::FileEnv& env, const KnownTexts& known, Corpus* corpus,
                                           const CancelToken& cancel) {
-  for (Document& document : corpus->documents) {
+  std::set<std::uint64_t> lost;
+  for (std::size_t i = 0; i < corpus->documents.size(); ++i) {
+    Document& document = corpus->documents[i];
     if (known.lengths.count(document.head) == 0) continue;
-    NS_ASSIGN_OR_RETURN(const auto file, env.open_read(document.path));
-    NS_ASSIGN_OR_RETURN(document.start, known_beginning(*file, known, document, cancel));
-    if (document.start == 0) continue;
-    NS_ASSIGN_OR_RETURN(document.cut, find_cut(*file, document.start, document.bytes));
+    const auto found = leave_out_known_beginning(env, known, &document, cancel);
+    if (!found.ok() && !is_unreadable(found.error())) return found;
+    if (!found.ok()) lost.insert(i);
   }
+  if (!lost.empty()) corpus->leave_out(lost);
   return {};
 }
 
@@ -245,10 +293,10 @@ Expected<void> read_piece(storage::FileEnv& env, const Document& document, std::
                           std::uint64_t end, std::size_t limit, Bytes* piece) {
   NS_CHECK(offset < end && limit > 0);
   NS_ASSIGN_OR_RETURN(const auto file, env.open_read(document.path));
-  if (file->size() != document.bytes) {
+  if (file->size() < document.bytes) {
     return make_error(
         ErrorCode::Corrupt,
-        fmt::format("{} changed while it was being read; run the command again", document.path));
+        fmt::format("{} became shorter while it was being read; run the command again", document.path));
   }
   const std::uint64_t left = end - offset;
   piece->resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, limit)));
@@ -270,7 +318,12 @@ Expected<bool> CorpusText::next(Bytes* text) {
       offset_ = 0;
       continue;
     }
-    NS_RETURN_IF_ERROR(read_piece(env_, document, offset_, end, read_chunk_bytes, text));
+    const auto read = read_piece(env_, document, offset_, end, read_chunk_bytes, text);
+    if (!read.ok() && !is_unreadable(read.error())) return read.error();
+    if (!read.ok()) {
+      offset_ = end;
+      continue;
+    }
     offset_ += text->size();
     left_ -= std::min<std::uint64_t>(left_, text->size());
     return true;

@@ -2,11 +2,13 @@
 // out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/cancel.h"
@@ -27,6 +29,9 @@ inline constexpr std::size_t read_chunk_bytes = 1u << 20;
 
 // Files shorter than this are not recognised when they have grown.
 inline constexpr std::size_t head_bytes = 1024;
+
+// A folder with files of both names is a data directory of a node, with its keys, settings and logs.
+inline constexpr std::array<std::string_view, 2> data_directory_files = {"FORMAT", "node.key"};
 
 // One file of text. [start, cut) trains, [cut, bytes) is held out: the last 10 % or a little more, so that
 // the cut falls behind a line break where one is near, else between two characters.
@@ -49,11 +54,17 @@ struct Corpus {
   TextSummary summary;
 
   std::uint64_t bytes(Split split) const;
+  // The documents at these places can't be read any more: they go, and count as unreadable.
+  void leave_out(const std::set<std::uint64_t>& places);
 };
+
+// The error of one file, which says nothing about others.
+bool is_unreadable(const Error& error);
 
 // Reads every file below `path` once. Text is UTF-8 without NUL; up to one bad byte in a thousand is
 // forgiven, since tokens are bytes and one slip should not cost a book. Names that begin with a dot are left
-// out. NotFound: no such path. InvalidArgument: no text in it. on_file: files seen so far.
+// out, and so are data directories of nodes. NotFound: no such path. InvalidArgument: no text in it, or it
+// is a data directory. on_file: files seen so far.
 Expected<Corpus> scan_corpus(storage::FileEnv& env, const std::string& path,
                              const std::function<void(std::uint64_t)>& on_file, const CancelToken& cancel);
 
@@ -66,11 +77,13 @@ struct KnownTexts {
 };
 
 // A text that continues a known one (a file that has grown, or lies beside an older copy) gives only what is
-// new: its known part has its held-out end already, which must not become text to train on.
+// new: its known part has its held-out end already, which must not become text to train on. Documents that
+// can't be read any more are left out.
 Expected<void> leave_out_known_beginnings(storage::FileEnv& env, const KnownTexts& known, Corpus* corpus,
                                           const CancelToken& cancel);
 
-// The train part of documents as pieces of text to learn merges from, until `limit` bytes.
+// The train part of documents as pieces of text to learn merges from, until `limit` bytes. A document that
+// can't be read any more ends early.
 class CorpusText final : public TextSource {
  public:
   CorpusText(storage::FileEnv& env, std::string name, Span<const Document> documents, std::uint64_t limit)
@@ -89,7 +102,7 @@ class CorpusText final : public TextSource {
 
 // Replaces *piece by the text of `document` from `offset` on, at most `limit` bytes and not beyond `end`, cut
 // so that the words of the pieces are the words of the whole. offset < end. Corrupt when the file has become
-// shorter.
+// shorter; what was appended since is not looked at.
 Expected<void> read_piece(storage::FileEnv& env, const Document& document, std::uint64_t offset,
                           std::uint64_t end, std::size_t limit, Bytes* piece);
 

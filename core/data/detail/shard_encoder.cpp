@@ -63,8 +63,9 @@ class ShardEncoder::Workers {
 };
 
 ShardEncoder::ShardEncoder(storage::FileEnv& env, std::shared_ptr<const Tokenizer> tokenizer,
-                           std::uint32_t threads)
+                           std::uint32_t threads, std::set<std::uint64_t>* lost)
     : env_(env),
+      lost_(lost),
       workers_(std::make_unique<Workers>(tokenizer, std::clamp(threads, 1u, max_encoding_threads))) {}
 ShardEncoder::~ShardEncoder() = default;
 
@@ -81,11 +82,17 @@ Expected<std::vector<ShardEncoder::Piece>> ShardEncoder::read_pieces(Span<const 
     if (from->offset < end) {
       Piece piece;
       piece.at = *from;
-      NS_RETURN_IF_ERROR(read_piece(env_, document, from->offset, end, piece_bytes, &piece.text));
-      from->offset += piece.text.size();
-      piece.ends_document = from->offset >= end;
-      bytes += piece.text.size();
-      pieces.push_back(std::move(piece));
+      const auto read = read_piece(env_, document, from->offset, end, piece_bytes, &piece.text);
+      if (!read.ok() && (lost_ == nullptr || !is_unreadable(read.error()))) return read.error();
+      if (read.ok()) {
+        from->offset += piece.text.size();
+        piece.ends_document = from->offset >= end;
+        bytes += piece.text.size();
+        pieces.push_back(std::move(piece));
+      } else {
+        lost_->insert(from->document);
+        from->offset = end;
+      }
     }
     if (from->offset >= end) *from = {from->document + 1, 0, 0};
     from->skip_tokens = 0;
@@ -109,8 +116,9 @@ Expected<std::vector<std::int32_t>> ShardEncoder::next(Span<const Document> docu
     }
     workers_->encode(&pieces);
     for (Piece& piece : pieces) {
-      // Only the first piece can have been begun before.
-      const std::uint64_t skip = &piece == &pieces.front() ? position->skip_tokens : 0;
+      // Only the first piece can have been begun before; its document may be lost.
+      const bool begun = &piece == &pieces.front() && piece.at.document == position->document;
+      const std::uint64_t skip = begun ? position->skip_tokens : 0;
       const std::uint64_t there = piece.tokens.size() - std::min<std::uint64_t>(skip, piece.tokens.size());
       const std::uint64_t take = std::min<std::uint64_t>(there, limit - tokens.size());
       const auto first = piece.tokens.begin() + static_cast<std::ptrdiff_t>(piece.tokens.size() - there);

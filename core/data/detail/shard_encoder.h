@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "core/base/cancel.h"
@@ -32,7 +33,10 @@ struct CorpusPosition {
 // documents make sense. Threads: one caller; works on threads of its own.
 class ShardEncoder {
  public:
-  ShardEncoder(storage::FileEnv& env, std::shared_ptr<const Tokenizer> tokenizer, std::uint32_t threads);
+  // lost: gets the places of documents that can't be read any more; the rest of them is left out. Null: they
+  // are an error.
+  ShardEncoder(storage::FileEnv& env, std::shared_ptr<const Tokenizer> tokenizer, std::uint32_t threads,
+               std::set<std::uint64_t>* lost = nullptr);
   ~ShardEncoder();
 
   // The next `limit` tokens at most; fewer, or none, at the end of the documents. Moves *position.
@@ -52,6 +56,7 @@ class ShardEncoder {
   Expected<std::vector<Piece>> read_pieces(Span<const Document> documents, Split split, CorpusPosition* from);
 
   storage::FileEnv& env_;
+  std::set<std::uint64_t>* const lost_;
   std::unique_ptr<Workers> workers_;
 };
 

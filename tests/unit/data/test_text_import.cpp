@@ -289,6 +289,95 @@ class TestTextImport : public QObject {
     QVERIFY(dataset->load(999, {}).error().code == ErrorCode::NotFound);
   }
 
+  void a_lost_shard_says_how_to_get_it_again() {
+    MemoryFileEnv env;
+    put_file(env, "/text/one.txt", prose(1, 30'000));
+    QVERIFY(import(env, options_for("/text")).ok());
+    const std::string before = text_of(*open(env), Split::Train);
+    const Bytes tokenizer = storage::read_file(env, "/node/data/tokenizer.json", 1 << 20).value();
+    QVERIFY(env.remove_file("/node/data/shard_0.pt").ok());
+    const auto lost = open(env)->load(0, {});
+    QVERIFY(!lost.ok());
+    for (const char* said : {"Put shard_0.pt back", "in /node/data,", "--text"})
+      QVERIFY2(lost.error().message.find(said) != std::string::npos, lost.error().message.c_str());
+    // As it says.
+    for (const char* name : {"/node/data/manifest.json", "/node/data/manifest.json.sig"})
+      QVERIFY(env.remove_file(name).ok());
+    QVERIFY(import(env, options_for("/text")).ok());
+    QVERIFY(text_of(*open(env), Split::Train) == before);
+    QVERIFY(storage::read_file(env, "/node/data/tokenizer.json", 1 << 20).value() == tokenizer);
+  }
+
+  void files_that_change_meanwhile_cost_no_other_text() {
+    MemoryFileEnv env;
+    const std::string grows = prose(1, 20'000), goes = prose(2, 20'000), stays = prose(3, 20'000);
+    put_file(env, "/text/grows", grows);
+    put_file(env, "/text/goes", goes);
+    put_file(env, "/text/stays", stays);
+    ImportOptions options = options_for("/text");
+    options.on_progress = [&](const ImportProgress& progress) {
+      if (progress.phase != ImportProgress::Phase::LearningMerges) return;
+      put_file(env, "/text/grows", grows + prose(4, 5'000));
+      if (env.exists("/text/goes")) QVERIFY(env.remove_file("/text/goes").ok());
+    };
+    const auto result = import(env, options);
+    QVERIFY2(result.ok(), result.ok() ? "" : result.error().describe().c_str());
+    QCOMPARE(result->files_added, std::uint64_t{2});
+    QCOMPARE(result->bytes_added, static_cast<std::uint64_t>(grows.size() + stays.size()));
+    QCOMPARE(result->summary.files, std::uint64_t{2});
+    QCOMPARE(result->summary.skipped_unreadable, std::uint64_t{1});
+    QVERIFY(result->summary.skipped_examples == std::vector<std::string>{"/text/goes"});
+    const std::string train = text_of(*open(env), Split::Train);
+    for (const std::string& text : {grows, stays})
+      QVERIFY(train.find(text.substr(0, text.size() * 85 / 100)) != std::string::npos);
+    put_file(env, "/text/goes", goes);
+    QCOMPARE(import(env, options_for("/text")).value().files_added, std::uint64_t{2});
+    QVERIFY(text_of(*open(env), Split::Train).find(goes.substr(0, 17'000)) != std::string::npos);
+  }
+
+  void a_file_that_goes_before_it_is_compared_is_left_out() {
+    MemoryFileEnv env;
+    put_file(env, "/text/goes", prose(1, 20'000));
+    put_file(env, "/text/stays", prose(2, 20'000));
+    auto corpus = scan(env, "/text").value();
+    data::detail::KnownTexts known;
+    for (const data::detail::Document& document : corpus.documents)
+      known.lengths[document.head].insert(2'000);
+    QVERIFY(env.remove_file("/text/goes").ok());
+    QVERIFY(data::detail::leave_out_known_beginnings(env, known, &corpus, {}).ok());
+    QCOMPARE(corpus.documents.size(), std::size_t{1});
+    QCOMPARE(corpus.documents[0].path, std::string("/text/stays"));
+    QCOMPARE(corpus.summary.skipped_unreadable, std::uint64_t{1});
+  }
+
+  void data_directories_are_no_text() {
+    MemoryFileEnv env;
+    put_file(env, "/all/letters/one.txt", prose(1, 20'000));
+    put_file(env, "/all/letters/FORMAT", "a letter of a person");
+    put_file(env, "/all/node/FORMAT", "1\n");
+    put_file(env, "/all/node/node.key", "a secret");
+    put_file(env, "/all/node/logs/log.txt", prose(2, 20'000));
+    QCOMPARE(scan(env, "/all").value().summary.files, std::uint64_t{2});
+    QCOMPARE(scan(env, "/all/node").error().code, ErrorCode::InvalidArgument);
+  }
+
+  void too_many_files_are_refused_before_they_are_encoded() {
+    MemoryFileEnv env;
+    for (int i = 0; i < 40; ++i) put_file(env, fmt::format("/text/{}.txt", i), prose(100 + i, 1'500));
+    ImportOptions options = options_for("/text");
+    options.manifest_bytes = 3'000;
+    bool began = false;
+    options.on_progress = [&began](const ImportProgress& progress) {
+      began = began || progress.phase != ImportProgress::Phase::Scanning;
+    };
+    const auto result = import(env, options);
+    QVERIFY(!result.ok());
+    QCOMPARE(result.error().code, ErrorCode::Exhausted);
+    QVERIFY(!began);
+    options.manifest_bytes = 40'000;
+    QVERIFY(import(env, options).ok());
+  }
+
   // Whatever the moment of a power cut, the earlier text is still there, and the command given again
   // completes.
   void a_stop_at_any_moment_loses_nothing() {
@@ -311,6 +400,51 @@ class TestTextImport : public QObject {
       QVERIFY(import(memory, options_for("/text")).ok());
       QVERIFY(text_of(*open(memory), Split::Train).size() > 15'000);
     }
+  }
+
+  // The first stop leaves the newest manifest under its pending name alone.
+  void two_stops_in_a_row_lose_nothing() {
+    using neuroshard::testing::PowerCut;
+    const auto begin = [](MemoryFileEnv& memory) {
+      put_file(memory, "/text/one.txt", prose(1, 9'000));
+      NS_CHECK(import(memory, options_for("/text")).ok());
+      for (const char* folder : {"/", "/text", "/node"}) NS_CHECK(memory.sync_directory(folder).ok());
+    };
+    const auto stopped = [](MemoryFileEnv& memory, const char* path, std::uint64_t seed, std::uint64_t stop) {
+      put_file(memory, path, prose(seed, 9'000));
+      NS_CHECK(memory.sync_directory("/text").ok());
+      neuroshard::testing::Faults faults;
+      faults.stop_at = stop;
+      neuroshard::testing::FaultFileEnv env(memory, faults);
+      const bool done = import(env, options_for("/text")).ok();
+      memory.power_cut(PowerCut::OnlySynced);
+      return !done;
+    };
+    const auto is_pending = [](MemoryFileEnv& memory) {
+      const auto bytes = storage::read_file(memory, "/node/data/manifest.json.new", 1 << 20);
+      const auto signature = storage::read_file(memory, "/node/data/manifest.json.sig", 1 << 20);
+      return bytes.ok() && signature.ok() && open_manifest(*bytes, *signature, {}).ok();
+    };
+    int pending = 0;
+    bool stops = true;
+    for (std::uint64_t first = 0; stops; ++first) {
+      QVERIFY(first < 500);
+      MemoryFileEnv trial;
+      begin(trial);
+      stops = stopped(trial, "/text/two.txt", 2, first);
+      if (!stops || !is_pending(trial)) continue;
+      ++pending;
+      bool stops_again = true;
+      for (std::uint64_t second = 0; stops_again; ++second) {
+        QVERIFY(second < 500);
+        MemoryFileEnv memory;
+        begin(memory);
+        QVERIFY(stopped(memory, "/text/two.txt", 2, first));
+        stops_again = stopped(memory, "/text/three.txt", 3, second);
+        QVERIFY(text_of(*open(memory), Split::Train).size() > 15'000);
+      }
+    }
+    QVERIFY(pending > 0);
   }
 
   void no_shards_are_left_by_an_import_that_fails() {

@@ -49,6 +49,7 @@ class TestTrainingSession : public QObject {
   void another_tokenizer_is_refused();
   void another_network_is_refused();
   void no_text_says_what_to_give();
+  void text_in_the_data_directory_is_refused();
   void generation_opens_the_trained_weights();
   void history_has_no_gap_after_a_kill();
   void damaged_history_is_moved_aside();
@@ -330,6 +331,20 @@ void TestTrainingSession::no_text_says_what_to_give() {
   QVERIFY(run.info.error().message.find("--text") != std::string::npos);
   const Run missing(fixture, "e", "missing.txt");
   QCOMPARE(missing.info.error().code, ErrorCode::NotFound);
+}
+
+void TestTrainingSession::text_in_the_data_directory_is_refused() {
+  TrainingFixture fixture;
+  { Run import(fixture, "d"); }
+  neuroshard::testing::write_text(fixture.path("d/notes.txt"), neuroshard::testing::simple_text(2, 1500));
+  for (const char* inside : {"d/notes.txt", "d/./notes.txt", "d"}) {
+    const Run run(fixture, "d", inside);
+    QVERIFY2(!run.info.ok(), inside);
+    QCOMPARE(run.info.error().code, ErrorCode::InvalidArgument);
+    QVERIFY(run.info.error().message.find("in the data directory") != std::string::npos);
+  }
+  const Run run(fixture, "d");  // beside it
+  QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
 }
 
 void TestTrainingSession::generation_opens_the_trained_weights() {
