@@ -59,10 +59,10 @@ bool SavePolicy::time_and_budget(Duration minimum_interval, MonotonicTime now, W
 
 DailyWrites SavePolicy::saving(std::uint64_t step, MonotonicTime now, WallTime wall,
                                std::uint64_t save_bytes) {
-  written_ = written(wall);
-  written_.bytes += save_bytes;
   start(step, now);
-  return written_;
+  DailyWrites with_it = written(wall);
+  with_it.bytes += save_bytes;
+  return with_it;
 }
 
 }  // namespace neuroshard::checkpoint

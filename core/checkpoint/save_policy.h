@@ -32,9 +32,10 @@ class SavePolicy {
   bool due(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes) const;
   // With the anchor of a new round in place; never twice for one step.
   bool due_after_sync(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes) const;
-  // A save started. The writes of the day, this one included: for its manifest.
+  // A save started. The writes of the day with this one, for its manifest. set_written() counts them once it
+  // has succeeded, so a full disk does not use up the budget.
   DailyWrites saving(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes);
-  // Others write, too: so many bytes in all on this day, if that is more than is known.
+  // So many bytes in all on this day, if that is more than is known: after a save, and where others write, too.
   void set_written(DailyWrites all, WallTime wall);
   // Written today, and the budget; for people.
   DailyWrites written(WallTime wall) const;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/compute/slot.h"
@@ -168,11 +169,14 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
                                   "An old checkpoint could not be deleted: " + removed.error().message});
   };
   checkpoint::AsyncWriter::Callbacks callbacks;
-  callbacks.saved = [inbox = inbox_, clean_up](const checkpoint::SaveResult& result) {
+  callbacks.saved = [inbox = inbox_, clean_up, disk = services_.disk](const checkpoint::SaveResult& result) {
+    const checkpoint::DailyWrites& written = result.manifest.written_today;
+    if (disk) disk->written_at_least(static_cast<std::int32_t>(written.day), written.bytes);
     {
       const std::lock_guard lock(inbox->mutex);
       inbox->news.saved = result.name;
       inbox->saved_step = result.manifest.step;
+      inbox->written = written;
     }
     clean_up();
   };
@@ -217,6 +221,10 @@ checkpoint::RetentionPolicy TrainingCheckpoints::retention() const {
 void TrainingCheckpoints::follow_settings() {
   policy_->set_options(save_options());
   const WallTime now = services_.clock.wall_now();
+  {
+    const std::lock_guard lock(inbox_->mutex);
+    if (inbox_->written) policy_->set_written(*std::exchange(inbox_->written, std::nullopt), now);
+  }
   if (services_.disk) policy_->set_written({storage::utc_day(now), services_.disk->written_today()}, now);
 }
 
@@ -256,8 +264,6 @@ checkpoint::Manifest TrainingCheckpoints::describe(const TrainerState& state) {
   follow_settings();
   manifest.written_today =
       policy_->saving(state.step, services_.clock.monotonic_now(), services_.clock.wall_now(), save_bytes_);
-  if (services_.disk)
-    services_.disk->written_at_least(storage::utc_day(manifest.saved_at), manifest.written_today.bytes);
   return manifest;
 }
 

@@ -85,7 +85,8 @@ class TrainingCheckpoints {
     std::mutex mutex;
     News news;
     std::optional<std::uint64_t> saved_step;
-    checkpoint::RetentionPolicy retention;  // as the settings were at the last save
+    std::optional<checkpoint::DailyWrites> written;  // with the last save, since follow_settings() looked
+    checkpoint::RetentionPolicy retention;           // as the settings were at the last save
   };
   TrainingCheckpoints(config::DataDirectory& directory, TrainingServices services, compute::Stage& stage,
                       const Options& options);

@@ -44,7 +44,7 @@ class TestPolicy : public QObject {
     clock_.advance(seconds(31));
     QVERIFY(!policy.due(9, now(), wall(), 1000));
     QVERIFY(policy.due(10, now(), wall(), 1000));
-    policy.saving(10, now(), wall(), 1000);
+    policy.set_written(policy.saving(10, now(), wall(), 1000), wall());
     clock_.advance(seconds(29));
     QVERIFY(!policy.due(500, now(), wall(), 1000));
     clock_.advance(seconds(1));
@@ -63,7 +63,7 @@ class TestPolicy : public QObject {
       step += 5;
       QVERIFY(!policy.due(step, now(), wall(), 1000));
       if (!policy.due_after_sync(step, now(), wall(), 1000)) continue;
-      policy.saving(step, now(), wall(), 1000);
+      policy.set_written(policy.saving(step, now(), wall(), 1000), wall());
       ++saved;
       QVERIFY(!policy.due_after_sync(step, now(), wall(), 1000));
     }
@@ -84,7 +84,9 @@ class TestPolicy : public QObject {
       clock_.advance(seconds(10));
       step += 10;
       if (!policy.due(step, now(), wall(), 100)) continue;
-      QCOMPARE(policy.saving(step, now(), wall(), 100).bytes, written + 100);
+      const DailyWrites with_it = policy.saving(step, now(), wall(), 100);
+      QCOMPARE(with_it.bytes, written + 100);
+      policy.set_written(with_it, wall());
       written += 100;
       longest = std::max(longest, now() - last);
       last = now();
@@ -95,6 +97,19 @@ class TestPolicy : public QObject {
     clock_.advance(seconds(30));  // midnight: a new budget
     QCOMPARE(policy.written(wall()).bytes, std::uint64_t{0});
     QVERIFY(policy.due(step + 10, now(), wall(), 100));
+  }
+
+  void a_save_that_fails_uses_up_no_budget() {
+    SavePolicyOptions options;
+    options.daily_write_bytes = 1000;
+    SavePolicy policy(options);
+    policy.start(0, now());
+    for (std::uint64_t step = 10; step <= 200; step += 10) {
+      clock_.advance(seconds(30));
+      QVERIFY(policy.due(step, now(), wall(), 400));
+      QCOMPARE(policy.saving(step, now(), wall(), 400).bytes, std::uint64_t{400});
+    }
+    QCOMPARE(policy.written(wall()).bytes, std::uint64_t{0});
   }
 
   void the_budget_survives_a_restart_and_a_clock_set_back() {

@@ -7,6 +7,7 @@
 #include "core/engine/session/session_limits.h"
 #include "core/engine/training_data.h"
 #include "core/engine/training_memory.h"
+#include "tests/support/fault_file_env.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/engine/session_run.h"
 
@@ -28,6 +29,7 @@ class TestTrainingLimits : public QObject {
   void checkpoint_settings_hold_from_the_next_step();
   void a_lowered_disk_limit_reaches_the_published_text();
   void others_use_up_the_days_writes();
+  void saves_that_fail_use_up_no_budget();
   void rounds_take_the_place_of_old_checkpoints();
   void a_part_expects_no_more_micro_batches_than_a_step_has();
   void a_member_needs_what_its_plan_expects();
@@ -254,6 +256,28 @@ void TestTrainingLimits::others_use_up_the_days_writes() {
   for (int i = 0; i < 12; ++i) QVERIFY(!run.step().checkpoint_started);
   fixture.jump(std::chrono::hours(24));
   started = false;
+  for (int i = 0; i < 6; ++i) started = run.step().checkpoint_started || started;
+  QVERIFY(started);
+}
+
+void TestTrainingLimits::saves_that_fail_use_up_no_budget() {
+  using namespace neuroshard;
+  TrainingFixture fixture;
+  std::uint64_t one = 0;
+  {
+    const auto disk = storage::DiskBudget::open(fixture.files(), fixture.clock(), fixture.logger(),
+                                                {fixture.path("."), 0, {}, {}}, {})
+                          .value();
+    Run run(fixture, "d", "text.txt", engine::SessionMode::Train, nullptr, disk);
+    QVERIFY(run.session->save().ok());
+    one = disk->written_today();
+  }
+  fixture.settings[Setting::CheckpointDailyWriteBudget] = std::to_string(5 * one);
+  neuroshard::testing::FaultFileEnv full(fixture.files(), neuroshard::testing::Faults{.room_bytes = 3000});
+  Run run(fixture, "d", "", engine::SessionMode::Train, &full);
+  QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
+  for (int i = 0; i < 10; ++i) QCOMPARE(run.session->save().error().code, ErrorCode::Exhausted);
+  bool started = false;
   for (int i = 0; i < 6; ++i) started = run.step().checkpoint_started || started;
   QVERIFY(started);
 }
