@@ -59,7 +59,7 @@ CheckpointOffers::Inventory CheckpointOffers::read(storage::FileEnv& files, cons
   const auto free = files.free_bytes(root);
   found.room = free.ok() ? *free / share_of_free : std::numeric_limits<std::uint64_t>::max();
   for (const checkpoint::Entry& entry : *entries) {
-    if (!entry.complete()) continue;
+    if (!entry.complete() || (entry.verdict && !entry.verdict->intact)) continue;
     const bool own = entry.manifest.sequence > 0;
     const bool may_be_offered = own ? found.newest_first.empty() || offered.count(entry.name) != 0
                                     : found.imported.size() < most_imported;
@@ -84,11 +84,23 @@ void CheckpointOffers::inspect() {
   timer_ = services_.executor.post_after(inspection_period, [this] { inspect(); });
 }
 
-void CheckpointOffers::offer(const Item& item, std::set<Hash256>& now) {
-  for (const Content& content : item.contents)
-    if (now.count(content.ref.hash) == 0 && services_.server.offer(content.ref, content.path, content.offset))
-      now.insert(content.ref.hash);
-  ids_.insert(item.ids.begin(), item.ids.end());
+// The server still holds what was offered, unless it found it damaged.
+void CheckpointOffers::note_lost(const Inventory& found) {
+  for (const auto& [hash, name] : hashes_)
+    if (!services_.server.holds(hash)) lost_[name].insert(hash);
+  std::set<std::string> there(found.imported.begin(), found.imported.end());
+  for (const auto& own : found.newest_first) there.insert(own.name);
+  std::erase_if(lost_, [&there](const auto& one) { return there.count(one.first) == 0; });
+}
+
+void CheckpointOffers::offer(const std::string& name, const Item& item, Offered& now) {
+  const auto lost = lost_.find(name);
+  for (const Content& content : item.contents) {
+    const Hash256& hash = content.ref.hash;
+    if (now.count(hash) != 0 || (lost != lost_.end() && lost->second.count(hash) != 0)) continue;
+    if (services_.server.offer(content.ref, content.path, content.offset)) now[hash] = name;
+  }
+  if (!is_damaged(name)) ids_.insert(item.ids.begin(), item.ids.end());
 }
 
 void CheckpointOffers::take(const Inventory& found) {
@@ -98,25 +110,28 @@ void CheckpointOffers::take(const Inventory& found) {
       if (const auto at = services_.server.asked(hash); at && (!latest || *at > *latest)) latest = at;
     return latest;
   };
+  note_lost(found);
   offered_.update(found.newest_first, asked, found.room, services_.clock.monotonic_now());
   const std::set<std::string> names = offered_.names();
   holds_->set(names);
   ids_.clear();
   contents_.clear();
-  std::set<Hash256> now;
+  Offered now;
   const auto offer_named = [&](const std::string& name) {
     const auto item = found.items.find(name);
     if (item == found.items.end()) return;
-    offer(item->second, now);
+    offer(name, item->second, now);
     for (const Content& content : item->second.contents) contents_[name].push_back(content.ref.hash);
   };
-  const auto newest = found.items.find(offered_.newest());
-  if (newest != found.items.end()) services_.server.set_name(newest_checkpoint_name, newest->second.named);
   offer_named(offered_.newest());
+  const auto newest = found.items.find(offered_.newest());
+  if (newest != found.items.end() && !is_damaged(newest->first) &&
+      services_.server.holds(newest->second.named.content.hash))
+    services_.server.set_name(newest_checkpoint_name, newest->second.named);
   for (const std::string& name : names)
     if (name != offered_.newest()) offer_named(name);
   for (const std::string& name : found.imported) offer_named(name);
-  for (const Hash256& hash : hashes_)
+  for (const auto& [hash, name] : hashes_)
     if (now.count(hash) == 0) services_.server.withdraw(hash);
   hashes_ = std::move(now);
 }

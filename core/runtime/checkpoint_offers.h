@@ -3,7 +3,8 @@
 // (core/checkpoint/holds.h), within the bounds of core/checkpoint/offered.h; beside the newest one the
 // offered checkpoints take a quarter of the free disk space at most. A node without a network offers nothing.
 //
-// Threads: the executor's of the peers. Errors: none; an unreadable checkpoint is not offered.
+// Threads: the executor's of the peers. Errors: none; an unreadable or damaged checkpoint is not offered, nor
+// is what turned out to be damaged when somebody asked for it.
 #pragma once
 
 #include <functional>
@@ -63,15 +64,20 @@ class CheckpointOffers {
                         const std::set<std::string>& offered);
   static Item read_item(storage::FileEnv& files, const checkpoint::Entry& entry);
   void inspect();
+  using Offered = std::map<Hash256, std::string>;  // and the checkpoint that it is from
   void take(const Inventory& found);
-  void offer(const Item& item, std::set<Hash256>& now);
+  void note_lost(const Inventory& found);
+  bool is_damaged(const std::string& name) const { return lost_.count(name) != 0; }
+  void offer(const std::string& name, const Item& item, Offered& now);
 
   Services services_;
   const std::string root_;
   const std::shared_ptr<checkpoint::Holds> holds_;
   checkpoint::OfferedCheckpoints offered_;
   std::map<std::string, std::vector<Hash256>> contents_;  // of what is offered, by name
-  std::set<Hash256> hashes_;
+  Offered hashes_;
+  // By name; the server found them damaged or gone. Offered again, they would be read whole for each request.
+  std::map<std::string, std::set<Hash256>> lost_;
   std::set<std::string> ids_;
   std::unique_ptr<TimerHandle> timer_;
   Lifetime lifetime_;

@@ -1,6 +1,7 @@
 // Checkpoints of a node that saves every few seconds, on a virtual clock and a seeded network: what it offers
 // stays while others fetch it, slot by slot too, from whoever else has it, and no peer keeps it for ever.
 #include <QtTest>
+#include <algorithm>
 
 #include "core/checkpoint/retention.h"
 #include "core/checkpoint/slot_tensors.h"
@@ -146,6 +147,7 @@ class TestCheckpointOffers : public QObject {
   void without_holds_it_would_be_gone();
   void who_asks_for_ever_holds_it_for_a_while();
   void imported_ones_are_offered_under_the_id_that_they_came_with();
+  void what_is_damaged_is_not_offered_again();
   void single_slots_come_from_several_nodes();
   void offers_that_can_not_be_true_are_refused();
   void a_fetch_requires_room_for_what_is_missing();
@@ -225,6 +227,35 @@ void TestCheckpointOffers::imported_ones_are_offered_under_the_id_that_they_came
   hosts.network.set_online(hosts.host(1).number, false);
   QVERIFY(hosts.host(0).files.remove_tree("/got").ok());
   QVERIFY(fetch_checkpoint(hosts, named.content, 60 * second));
+}
+
+void TestCheckpointOffers::what_is_damaged_is_not_offered_again() {
+  ExchangeHosts hosts(2);
+  Trainer trainer(hosts, 1, short_rules());
+  test::ExchangeHost& host = hosts.host(1);
+  const NamedContent named = newest(hosts);
+  const std::string id = to_hex(named.content.hash);
+  QCOMPARE(trainer.ids().count(id), std::size_t{1});
+  const Entry entry = trainer.entries().front();
+  const checkpoint::FileRecord* weights = entry.manifest.file("weights.safetensors");
+  QVERIFY(weights != nullptr);
+  host.files.flip(entry.path + "/weights.safetensors", weights->bytes - 1);
+  QVERIFY(!fetched(hosts, {weights->sha256, weights->bytes}, weights->name, 30 * second));
+  hosts.world.run_for(30 * second);
+  QCOMPARE(std::count(host.gone.begin(), host.gone.end(), weights->sha256), std::ptrdiff_t{1});
+  QVERIFY(!host.server->holds(weights->sha256));
+  QVERIFY(host.server->holds(named.content.hash));
+  QCOMPARE(trainer.ids().count(id), std::size_t{0});
+  // The next one is whole.
+  trainer.save();
+  hosts.world.run_for(10 * second);
+  const auto entries = trainer.entries();
+  QVERIFY(host.server->holds(entries.front().manifest.file("weights.safetensors")->sha256));
+  // The verdict of a verification counts, too.
+  const std::string found = entries.front().name;
+  QVERIFY(checkpoint::Catalogue(trainer.files(), "/c").note_verdict(found, {WallTime{}, false}).ok());
+  hosts.world.run_for(10 * second);
+  QVERIFY(!host.server->holds(entries.front().manifest.file("weights.safetensors")->sha256));
 }
 
 // The first one goes away in the middle, the third lies.
