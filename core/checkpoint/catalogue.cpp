@@ -82,6 +82,13 @@ Expected<Entry> open_folder(storage::FileEnv& env, const std::string& path) {
   return entry;
 }
 
+Error already_here(const Entry& entry) {
+  const bool damaged = !entry.complete() || (entry.verdict && !entry.verdict->intact);
+  return make_error(ErrorCode::AlreadyExists,
+                    fmt::format("this checkpoint is here already as {}{}", entry.name,
+                                damaged ? ", but damaged: delete that one, then import it again" : ""));
+}
+
 Entry Catalogue::read_entry(const std::string& name) const {
   Entry entry;
   entry.name = name;
@@ -196,6 +203,19 @@ Expected<std::vector<Entry>> Catalogue::candidates() const {
   }
   for (Entry& entry : rest) ordered.push_back(std::move(entry));
   return ordered;
+}
+
+Expected<std::optional<Entry>> Catalogue::imported_from(const Hash256& id) const {
+  NS_ASSIGN_OR_RETURN(std::vector<Entry> entries, list());
+  for (Entry& entry : entries) {
+    const auto original =
+        storage::read_file(*env_, entry.path + "/" + original_manifest_file, max_manifest_bytes);
+    // Or a copy of the import.
+    const bool itself = entry.complete() && entry.manifest.sequence == 0 && entry.manifest_hash == id;
+    if (itself || (original.ok() && crypto::sha256(*original) == id))
+      return std::optional<Entry>(std::move(entry));
+  }
+  return std::optional<Entry>();
 }
 
 Expected<std::optional<Entry>> Catalogue::current() const {

@@ -44,10 +44,16 @@ struct Entry {
 // should be called. Errors as the damage of a listed one, and NotFound.
 Expected<Entry> open_folder(storage::FileEnv& env, const std::string& path);
 
+// For an import of what is here: AlreadyExists, and what to do if it is damaged.
+Error already_here(const Entry& entry);
+
 // Threads: any, over a file environment that allows it.
 class Catalogue {
  public:
   Catalogue(storage::FileEnv& env, std::string root) : env_(&env), root_(std::move(root)) {}
+
+  // The import of the checkpoint with this id, the SHA-256 of its manifest; damaged ones count. Nothing: none.
+  Expected<std::optional<Entry>> imported_from(const Hash256& id) const;
 
   // Newest first, by save, not by step; damaged ones last. No folder yet: an empty list.
   Expected<std::vector<Entry>> list() const;

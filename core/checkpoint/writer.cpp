@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/checkpoint/catalogue.h"
 #include "core/checkpoint/detail/hashing_file.h"
@@ -292,6 +293,9 @@ Expected<SaveResult> Writer::copy_folder(const Entry& source, Manifest& manifest
 }
 
 Expected<SaveResult> Writer::adopt(const Entry& source, const Progress& progress, const CancelToken& cancel) {
+  NS_ASSIGN_OR_RETURN(const std::optional<Entry> held,
+                      Catalogue(*env_, root_).imported_from(source.manifest_hash));
+  if (held) return already_here(*held);
   NS_RETURN_IF_ERROR(verify(*env_, source, progress, cancel));
   NS_RETURN_IF_ERROR(check_room(source.manifest.file_bytes() + overhead_bytes));
   Manifest manifest = source.manifest;

@@ -59,7 +59,7 @@ class Writer {
 
   // Copies a checkpoint from elsewhere below the root: verified first, hashed on the way, signed anew by this
   // node with its origin noted, pinned, and never the newest by itself: choose() makes training continue from
-  // it. Errors as for save(), Corrupt and Cancelled.
+  // it. Errors as for save(), Corrupt, Cancelled and AlreadyExists: nothing is copied then.
   Expected<SaveResult> adopt(const Entry& source, const Progress& progress = {},
                              const CancelToken& cancel = {});
 

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/node/commands/checkpoint_command.h"
 #include "app/node/commands/core_client.h"
@@ -13,6 +14,7 @@
 #include "app/node/commands/guest_flags.h"
 #include "app/node/commands/open_directory.h"
 #include "app/node/output/progress.h"
+#include "core/base/bytes.h"
 #include "core/base/utf8.h"
 #include "core/checkpoint/catalogue.h"
 #include "core/checkpoint/loader.h"
@@ -220,6 +222,16 @@ Expected<void> import(const ChangeFlags& flags, CommandContext& context) {
   return import_into(std::move(place), flags, context);
 }
 
+// All of a checkpoint that was imported before need not be fetched. Of "newest", the others know the id.
+Expected<void> refuse_held(const ChangeFlags& flags, const std::string& directory, CommandContext& context) {
+  const auto id = hash_from_hex(flags.which);
+  if (!id.ok() || !flags.slots.empty()) return {};
+  NS_ASSIGN_OR_RETURN(const std::optional<Entry> held,
+                      Catalogue(context.files, directory + "/checkpoints").imported_from(*id));
+  if (held) return checkpoint::already_here(*held);
+  return {};
+}
+
 // Without an id: lists what others offer. With one, a missing data directory is made.
 Expected<void> fetch(const ChangeFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
@@ -246,13 +258,19 @@ Expected<void> fetch(const ChangeFlags& flags, CommandContext& context) {
   NS_RETURN_IF_ERROR(context.files.create_directories(folder));
   auto lock = platform::DirectoryLock::acquire(folder, context.clock);
   if (!lock.ok()) return std::move(lock).error().with_context("another fetch may be under way");
+  NS_RETURN_IF_ERROR(refuse_held(flags, directory, context));
   NS_ASSIGN_OR_RETURN(const runtime::FetchedCheckpoint fetched,
                       runtime::fetch_checkpoint({flags.which, flags.slots}, folder, session));
   ChangeFlags imported = flags;
   imported.path = fetched.folder;
   NS_ASSIGN_OR_RETURN(Place place, find_place(context));
-  NS_RETURN_IF_ERROR(import_into(std::move(place), imported, context));
-  return context.files.remove_tree(fetched.work);
+  auto done = import_into(std::move(place), imported, context);
+  // These files would be of no use to another try.
+  const bool useless = !done.ok() && (done.error().code == ErrorCode::AlreadyExists ||
+                                      done.error().code == ErrorCode::Corrupt);
+  if (!done.ok() && !useless) return done;
+  auto removed = context.files.remove_tree(fetched.work);
+  return done.ok() ? removed : done;
 }
 
 Flags add_one(CLI::App& group, CommandContext& context, const char* name, const char* help,

@@ -121,6 +121,32 @@ class TestTransfer : public QObject {
     QVERIFY(loaded.same_bits(TinyState(5)));
   }
 
+  void what_is_here_already_is_not_copied_again() {
+    auto theirs = Writer::open(disk_, tiny_key(9), "/theirs").value();
+    const auto sent = theirs.save(tiny_manifest(500), TinyState(5).view()).value();
+    const Entry source = open_folder(disk_, "/theirs/" + sent.name).value();
+    auto writer = Writer::open(disk_, key_, "/c").value();
+    const std::string name = writer.adopt(source).value().name;
+    Catalogue catalogue(disk_, "/c");
+    QCOMPARE(catalogue.imported_from(source.manifest_hash).value()->name, name);
+    QVERIFY(!catalogue.imported_from(Hash256{1}).value().has_value());
+    FaultFileEnv read_only(disk_, {.read_only = true});  // nothing is written
+    auto again = Writer::open(read_only, key_, "/c").value();
+    for (const Entry& entry : {source, open_folder(disk_, "/c/" + name).value()}) {
+      const auto refused = again.adopt(entry);
+      QVERIFY(!refused.ok());
+      QCOMPARE(refused.error().code, ErrorCode::AlreadyExists);
+      QVERIFY2(refused.error().message.ends_with(name), refused.error().message.c_str());
+    }
+    QVERIFY(catalogue.note_verdict(name, {WallTime{}, false}).ok());
+    const auto damaged = again.adopt(source);
+    QVERIFY(!damaged.ok());
+    QVERIFY2(damaged.error().message.find("delete that one") != std::string::npos,
+             damaged.error().message.c_str());
+    QVERIFY(catalogue.unpin(name).ok() && catalogue.remove(name).ok());
+    QCOMPARE(writer.adopt(source).value().name, name);
+  }
+
   // Training that starts meanwhile opens a writer of its own.
   void a_writer_leaves_an_import_beside_it_alone() {
     const std::string file = "/c/.importing/weights.safetensors";
