@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/checkpoint/detail/json_reader.h"
 #include "core/compute/module.h"
@@ -116,6 +117,7 @@ bool is_plain_name(const std::string& name) {
 
 Expected<void> parse_slots(const json& list, Manifest& manifest) {
   if (!list.is_array()) return make_error(ErrorCode::Corrupt, "the manifest is damaged: slots is not a list");
+  std::set<std::string> names;
   for (const json& item : list) {
     if (!item.is_string())
       return make_error(ErrorCode::Corrupt, "the manifest is damaged: a slot is not a text");
@@ -125,6 +127,11 @@ Expected<void> parse_slots(const json& list, Manifest& manifest) {
         slot->layer < manifest.architecture.layers && slot->expert < manifest.architecture.experts;
     if (!inside) {
       return make_error(ErrorCode::Corrupt, fmt::format("the manifest is damaged: its model has no slot {}",
+                                                        compute::to_string(*slot)));
+    }
+    // Repeated slots of a part would pass for a whole model.
+    if (!names.insert(compute::to_string(*slot)).second) {
+      return make_error(ErrorCode::Corrupt, fmt::format("the manifest is damaged: it lists the slot {} twice",
                                                         compute::to_string(*slot)));
     }
     manifest.slots.push_back(*slot);

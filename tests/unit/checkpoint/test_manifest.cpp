@@ -113,6 +113,7 @@ class TestManifest : public QObject {
     row("same file twice", "\"optimizer.safetensors\"", "\"weights.safetensors\"");
     row("impossible model", "\"hidden\": 8", "\"hidden\": 4000000000");
     row("slot outside the model", "\"expert 0.1\"", "\"expert 0.2\"");
+    row("same slot twice", "\"expert 0.1\"", "\"expert 0.0\"");
     row("not a slot", "\"embed\"", "\"embedding\"");
     row("spelled otherwise", "\"step\": 120", "\"step\":  120");
     row("short hash", "abab\"", "ab\"");
