@@ -21,6 +21,9 @@ constexpr std::size_t max_dht_request = 16u << 10;
 constexpr std::size_t cached_at_a_time = 4;
 constexpr std::size_t most_found = 8;
 constexpr std::size_t tries_of_found = 2;
+// Between two joins of a table that has members. Each calls the members nearest to this node several times.
+constexpr Duration join_pause = std::chrono::seconds(10);
+constexpr std::size_t most_joining = 64;  // contacts that wait for the next join: more than one answer names
 // Between two registrations at a tracker that refuses them. The first pause is short: room may come free.
 constexpr Duration least_refused = std::chrono::seconds(30);
 constexpr Duration longest_refused = std::chrono::minutes(10);
@@ -420,7 +423,25 @@ void Bootstrap::join_by(std::vector<net::Contact> contacts) {
     if (source->is_given() && source->channel && source->channel->hello().offers(net::Feature::Dht))
       table_->keep_given({source->channel->id(), source->channel->endpoint()});
   if (contacts.empty()) return;
-  table_->join(std::move(contacts), [this, life = lifetime_.token()](std::size_t known) {
+  const bool none_waits = joining_.empty();
+  for (const net::Contact& contact : contacts) {
+    if (std::find(joining_.begin(), joining_.end(), contact) != joining_.end()) continue;
+    if (joining_.size() < most_joining)
+      joining_.push_back(contact);
+    else
+      joining_[context_.rng.below(joining_.size())] = contact;
+  }
+  const MonotonicTime now = context_.services.clock.monotonic_now();
+  if (table_->table().size() == 0 || now >= join_due_) return join();
+  if (none_waits) join_timer_ = later(join_due_ - now, [this] { join(); });
+}
+
+// Strangers decide when contacts become known. If each led to a join, the members would count this node's calls as a
+// flood.
+void Bootstrap::join() {
+  if (joining_.empty()) return;
+  join_due_ = context_.services.clock.monotonic_now() + join_pause;
+  table_->join(std::exchange(joining_, {}), [this, life = lifetime_.token()](std::size_t known) {
     if (!life.alive()) return;
     if (std::exchange(known_, known) != known)
       context_.services.logger.info("swarm", fmt::format("the hash table knows {} member(s)", known));

@@ -82,7 +82,9 @@ class Bootstrap {
   bool may_dial(const net::NodeEndpoint& at) const;
   void try_source(Source& source);
   void dial(Source& source);
+  // At once while the table is empty; later with other contacts if the last join was a moment ago.
   void join_by(std::vector<net::Contact> contacts);
+  void join();
   void failed(Source& source, const Error& error);
   void ask(Source& source, net::Method method, Bytes request, Done done);
   void learn_address(Source& source);
@@ -96,7 +98,10 @@ class Bootstrap {
   Advertiser& advertiser_;
   Reachability& reach_;
   std::unique_ptr<dht::DhtNode> table_;
-  std::size_t known_ = 0;  // members of it that the last search found
+  std::size_t known_ = 0;              // members of it that the last search found
+  std::vector<net::Contact> joining_;  // wait for the next join
+  MonotonicTime join_due_{};
+  std::unique_ptr<TimerHandle> join_timer_;
   GoodPeers good_;
   std::deque<FirstPeer> spares_;  // of the cache, not dialled now
   std::size_t untried_ = 0;       // of them

@@ -13,12 +13,12 @@ using namespace neuroshard::test;  // NOLINT
 
 namespace {
 
-// Counts the records that a node gets from one other node.
-struct IntroductionsFrom final : net::PeerService {
-  IntroductionsFrom(net::PeerService& answers_, const net::NodeId& from_)
-      : answers(answers_), wanted(from_) {}
+// Counts the calls of one method that a node gets from one other node.
+struct CallsFrom final : net::PeerService {
+  CallsFrom(net::PeerService& answers_, const net::NodeId& from_, net::Method method_)
+      : answers(answers_), wanted(from_), counted(method_) {}
   void on_call(const net::Caller& from, net::Method method, Bytes request, net::Respond respond) override {
-    if (from.id == wanted && method == net::Method::Peers) ++count;
+    if (from.id == wanted && method == counted) ++count;
     answers.on_call(from, method, std::move(request), std::move(respond));
   }
   void on_stream(const net::Caller& from, net::Method method,
@@ -27,15 +27,17 @@ struct IntroductionsFrom final : net::PeerService {
   }
   net::PeerService& answers;
   const net::NodeId wanted;
+  const net::Method counted;
   int count = 0;
 };
 
 net::NodeRecord record_of(const crypto::KeyPair& key, std::uint64_t sequence, WallTime now,
-                          std::vector<net::NodeEndpoint> endpoints) {
+                          std::vector<net::NodeEndpoint> endpoints,
+                          std::chrono::milliseconds life = std::chrono::hours(1)) {
   net::NodeRecord record;
   record.sequence = sequence;
   record.made = now;
-  record.expires = now + std::chrono::hours(1);
+  record.expires = now + life;
   record.endpoints = std::move(endpoints);
   record.program = "test";
   if (!net::sign_node_record(record, key, network_id()).ok()) qFatal("not signed");
@@ -61,6 +63,7 @@ class TestIntroduction : public QObject {
   void a_household_behind_one_address_becomes_a_network();
   void a_guest_introduces_nobody();
   void only_the_own_record_counts();
+  void who_is_introduced_again_and_again_makes_nobody_flood_others();
   void who_names_records_does_so_from_where_it_is();
   void a_place_that_only_a_record_names_is_not_for_the_next_start();
 
@@ -137,7 +140,7 @@ void TestIntroduction::who_missed_the_first_call_is_called_again() {
     return false;
   };
   QVERIFY(village.run_until(has_failed, minute));
-  IntroductionsFrom introductions(*away.member, newcomer.id);
+  CallsFrom introductions(*away.member, newcomer.id, net::Method::Peers);
   away.transport->serve(&introductions);
   village.power_on(away);
   QVERIFY(village.run_until([&] { return introductions.count > 0; }, 3 * MemberOptions{}.heartbeat));
@@ -212,6 +215,32 @@ void TestIntroduction::only_the_own_record_counts() {
   QCOMPARE(a.conduct.faults(net::Fault::BadSignature), std::uint64_t(1));
   QCOMPARE(a.member->view().known, std::size_t(1));
   QVERIFY(a.member->book().find(liar.id, now) == nullptr);
+}
+
+// Each record of the stranger has expired when the next one comes, so each is one of an unknown node.
+void TestIntroduction::who_is_introduced_again_and_again_makes_nobody_flood_others() {
+  Village village;
+  Host& a = village.add({});
+  Host& neighbour = village.add({&a});
+  Host& stranger = village.add({});
+  QVERIFY(village.run_until(
+      [&] { return a.member->view().table == 1 && neighbour.member->view().table == 1; }, 3 * minute));
+  village.world.run_for(minute);
+  CallsFrom look_ups(*neighbour.member, a.id, net::Method::DhtFindNode);
+  neighbour.transport->serve(&look_ups);
+  net::PeerPool pool(*stranger.transport, stranger.executor, village.world.clock());
+  int taken = 0;
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    const net::NodeRecord record =
+        record_of(*stranger.key, later_than_its_own + i, village.world.clock().wall_now(),
+                  {{net::Reach::Direct, stranger.endpoint}}, std::chrono::milliseconds(450));
+    pool.call({a.id, a.endpoint}, net::Method::Peers, encode_peers_request(5, &record), 10 * second,
+              [&](const Expected<Bytes>& answer) { taken += answer.ok(); });
+    village.world.run_for(second / 2);
+  }
+  neighbour.transport->serve(nullptr);
+  QCOMPARE(taken, 60);
+  QVERIFY2(look_ups.count >= 1 && look_ups.count <= 20, qPrintable(QString::number(look_ups.count)));
 }
 
 // Its own record names another address group each time.
