@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace neuroshard::rendezvous {
 
@@ -55,7 +56,12 @@ void Seeker::search() {
   place_.look_up([this, life = lifetime_.token()](const std::vector<platform::Endpoint>& found) {
     if (!life.alive()) return;
     logger_.info("swarm", fmt::format("{} first peer(s) found in {}", found.size(), place_.name()));
-    for (std::size_t i = 0; i < std::min(found.size(), max_found); ++i) questions_.found(found[i]);
+    // In random order: the node tries the first few, and an attacker may have announced itself before others.
+    std::vector<platform::Endpoint> drawn = found;
+    for (std::size_t i = 0; i < std::min(drawn.size(), max_found); ++i) {
+      std::swap(drawn[i], drawn[i + rng_.below(drawn.size() - i)]);
+      questions_.found(drawn[i]);
+    }
   });
 }
 

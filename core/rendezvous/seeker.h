@@ -26,7 +26,7 @@ struct SeekerOptions {
 };
 
 struct SeekerQuestions {                                 // to the node; called on the executor
-  std::function<bool()> alone;                           // no other node answers
+  std::function<bool()> alone;                           // no other node answers, or none names others
   std::function<std::optional<std::uint16_t>()> port;    // where others can dial it
   std::function<void(const platform::Endpoint&)> found;  // a first peer
 };

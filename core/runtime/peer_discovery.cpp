@@ -40,7 +40,7 @@ PeerDiscovery::~PeerDiscovery() {
 void PeerDiscovery::open(const DiscoveryOptions& options) {
   swarm::Member& member = host_.member();
   rendezvous::SeekerQuestions questions;
-  questions.alone = [&member] { return member.alone(); };
+  questions.alone = [&member] { return member.seeks_others(); };
   questions.found = [&member](const platform::Endpoint& endpoint) {
     member.suggest({endpoint, std::nullopt});
   };

@@ -21,6 +21,7 @@ constexpr std::size_t max_dht_request = 16u << 10;
 constexpr std::size_t cached_at_a_time = 4;
 constexpr std::size_t most_found = 8;
 constexpr std::size_t tries_of_found = 2;
+constexpr Duration keep_pause = std::chrono::minutes(1);  // of a node without a connected first peer
 // Between two joins of a table that has members. Each calls the members nearest to this node several times.
 constexpr Duration join_pause = std::chrono::seconds(10);
 constexpr std::size_t most_joining = 64;  // contacts that wait for the next join: more than one answer names
@@ -39,9 +40,9 @@ struct Bootstrap::Source {
   FirstPeer peer;
   net::Dial dial;  // of this try
   bool cached = false;
-  bool found = false;            // suggested by a rendezvous: given up after two tries
+  bool found = false;            // suggested, by a rendezvous for example: given up after two tries
   bool given_up = false;         // its place is free
-  std::size_t tries = 0;         // of a found one
+  std::size_t tries = 0;         // of a found one, since it answered
   std::size_t next_address = 0;  // of its name; 0 after a connection that worked
   std::shared_ptr<net::PeerChannel> channel;
   std::string state = "not tried yet";
@@ -196,6 +197,25 @@ void Bootstrap::introduced(const net::Caller& from, const net::NodeRecord& recor
     if (may_dial(at)) return suggest({at.endpoint, record.id()});
 }
 
+void Bootstrap::keep_one() {
+  const bool has_one = std::any_of(sources_.begin(), sources_.end(), [](const auto& source) {
+    return source->channel != nullptr || source->busy;
+  });
+  const MonotonicTime now = context_.services.clock.monotonic_now();
+  if (has_one || now < one_due_) return;
+  one_due_ = now + keep_pause;
+  std::vector<FirstPeer> known, connected;
+  for (const net::NodeRecord* record : context_.book.proven(context_.services.clock.wall_now())) {
+    const auto at = std::find_if(record->endpoints.begin(), record->endpoints.end(),
+                                 [this](const net::NodeEndpoint& e) { return may_dial(e); });
+    if (at == record->endpoints.end()) continue;
+    known.push_back({at->endpoint, record->id()});
+    if (context_.pool.connected_at(record->id())) connected.push_back(known.back());
+  }
+  const std::vector<FirstPeer>& from = connected.empty() ? known : connected;
+  if (!from.empty()) suggest(from[context_.rng.below(from.size())]);
+}
+
 bool Bootstrap::give_up(Source& source, const Error& error) {
   const bool itself = error.code == ErrorCode::Denied;  // or a node that can never belong to the network
   if (!itself && ++source.tries < tries_of_found) return false;
@@ -326,6 +346,7 @@ void Bootstrap::fetch_peers(Source& source) {
         answer.ok() ? decode_records(*answer) : Expected<std::vector<net::NodeRecord>>(answer.error());
     if (!records.ok()) return failed(source, records.error());
     source.pause = Duration(0);
+    source.tries = 0;
     source.next_address = 0;
     source.busy = false;
     source.state = source.success();
@@ -462,12 +483,23 @@ bool Bootstrap::alone() const {
   return table_->table().size() == 0 && context_.pool.connections() == 0 && !any_connected();
 }
 
-bool Bootstrap::knows_nobody() const {
-  for (const net::NodeRecord* record : context_.book.all(context_.services.clock.wall_now()))
-    if (record->id() != context_.id) return false;
-  return std::none_of(sources_.begin(), sources_.end(), [](const auto& source) {
-    return source->busy || (source->channel != nullptr && !source->tracker);
+bool Bootstrap::has_no_record() const {
+  const auto all = context_.book.all(context_.services.clock.wall_now());
+  return std::all_of(all.begin(), all.end(),
+                     [this](const net::NodeRecord* record) { return record->id() == context_.id; });
+}
+
+bool Bootstrap::seeks_others() const {
+  const bool has_chosen = std::any_of(sources_.begin(), sources_.end(), [](const auto& source) {
+    return source->channel != nullptr && !source->found;
   });
+  return alone() || (!has_chosen && has_no_record());
+}
+
+bool Bootstrap::knows_nobody() const {
+  return has_no_record() && std::none_of(sources_.begin(), sources_.end(), [](const auto& source) {
+           return source->busy || (source->channel != nullptr && !source->tracker);
+         });
 }
 
 std::optional<net::Contact> Bootstrap::connected(const net::NodeId& id) const {

@@ -43,6 +43,9 @@ class Bootstrap {
   // A node that called gave its record. A node without first peers takes it for one: it could not learn
   // otherwise whether others reach it.
   void introduced(const net::Caller& from, const net::NodeRecord& record);
+  // First peers tell a node where they see it. While none is connected, a node that was reached becomes one, once a
+  // minute. Call it every few seconds.
+  void keep_one();
   // Records that `informant` gave; contacts are known to be in the hash table.
   void take_peers(const std::vector<net::NodeRecord>& records, const net::Caller& informant,
                   std::vector<net::Contact> contacts);
@@ -63,6 +66,8 @@ class Bootstrap {
 
   // Nobody is connected and the hash table is empty.
   bool alone() const;
+  // alone(), or those that are connected were found elsewhere and name nobody. An honest node names itself.
+  bool seeks_others() const;
   // All first peers were tried; those that answered are trackers that know of no other node.
   bool knows_nobody() const;
   // Where a connected first peer is. Another node may not have dialled it yet, so its record may say nothing.
@@ -79,6 +84,7 @@ class Bootstrap {
   void next_cached(Source& source);
   bool give_up(Source& source, const Error& error);
   bool any_connected() const;
+  bool has_no_record() const;  // of another node
   bool may_dial(const net::NodeEndpoint& at) const;
   void try_source(Source& source);
   void dial(Source& source);
@@ -106,6 +112,7 @@ class Bootstrap {
   std::deque<FirstPeer> spares_;  // of the cache, not dialled now
   std::size_t untried_ = 0;       // of them
   std::vector<std::unique_ptr<Source>> sources_;
+  MonotonicTime one_due_{};  // of keep_one()
   Lifetime lifetime_;
   net::MethodTable::Registration methods_;
 };

@@ -67,6 +67,7 @@ void Member::upkeep() {
     advertiser_.publish(bootstrap_.table());
   }
   advertiser_.publish_slots(bootstrap_.table());
+  bootstrap_.keep_one();
   reach_.verify_if_due();
   reach_.update_relays();
   advertiser_.exchange_records();

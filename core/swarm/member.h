@@ -75,6 +75,8 @@ class Member final : public net::PeerService {
   void suggest(const FirstPeer& peer) { bootstrap_.suggest(peer); }
   // Nobody is connected and the hash table is empty.
   bool alone() const { return bootstrap_.alone(); }
+  // alone(), or those that are connected were found elsewhere and name nobody.
+  bool seeks_others() const { return bootstrap_.seeks_others(); }
   // All first peers were tried; those that answered are trackers that know of no other node.
   bool knows_nobody() const { return bootstrap_.knows_nobody(); }
   // Where others dial this node, as one of them has verified.

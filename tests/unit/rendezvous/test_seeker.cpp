@@ -1,5 +1,6 @@
 // When a node looks for others and announces itself, on virtual time.
 #include <QtTest>
+#include <set>
 
 #include "core/rendezvous/seeker.h"
 #include "core/sim/world.h"
@@ -17,6 +18,7 @@ class TestSeeker : public QObject {
   void it_begins_anew_when_all_are_lost();
   void it_announces_itself_while_it_is_reached();
   void what_is_found_is_handed_on_and_bounded();
+  void what_is_found_is_handed_on_in_random_order();
 };
 
 namespace {
@@ -134,6 +136,25 @@ void TestSeeker::what_is_found_is_handed_on_and_bounded() {
   node.seeker.reset();
   late({somebody});
   QCOMPARE(node.found.size(), 1 + max_found);
+}
+
+// An attacker that is first in the list is not among the few that are tried.
+void TestSeeker::what_is_found_is_handed_on_in_random_order() {
+  Node node;
+  node.pass(2 * second);
+  std::vector<platform::Endpoint> all;
+  for (std::uint16_t port = 1; port <= 1000; ++port)
+    all.push_back({platform::IpAddress::v4(192, 0, 2, 1), port});
+  node.place.found(all);
+  QCOMPARE(node.found.size(), max_found);
+  std::set<std::uint16_t> ports;
+  int from_the_beginning = 0;
+  for (const platform::Endpoint& one : node.found) {
+    ports.insert(one.port);
+    from_the_beginning += one.port <= max_found;
+  }
+  QCOMPARE(ports.size(), max_found);
+  QVERIFY2(from_the_beginning <= 20, std::to_string(from_the_beginning).c_str());
 }
 
 NS_TEST(TestSeeker)
