@@ -207,7 +207,7 @@ class LimitedTransport::Service final : public PeerService {
       : waiting_(std::move(waiting)), ranks_(ranks) {}
 
   void on_call(const Caller& from, Method method, Bytes request, Respond respond) override {
-    static_cast<void>(waiting_->meter.received(request.size()));
+    waiting_->meter.received_unasked(request.size());
     const bool stranger = is_stranger(from);
     if (stranger) waiting_->meter.of_stranger(request.size());
     const auto open = stranger ? waiting_->meter.check_strangers() : waiting_->meter.check();

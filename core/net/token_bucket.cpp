@@ -35,6 +35,11 @@ Duration TokenBucket::take(double tokens, MonotonicTime now) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(seconds, longest)));
 }
 
+void TokenBucket::take_within(double tokens, Duration longest, MonotonicTime now) {
+  refill(now);
+  tokens_ -= std::clamp(tokens_ + rate_ * to_seconds(longest), 0.0, tokens);
+}
+
 void TokenBucket::give_back(double tokens) {
   tokens_ = std::min(burst_, tokens_ + tokens);
 }

@@ -19,6 +19,9 @@ class TokenBucket {
   // Takes them in any case, into debt if need be, and says how long the caller has to wait before it
   // acts. Keeps the average exact for pieces larger than the burst. Duration::max() when the rate is 0.
   Duration take(double tokens, MonotonicTime now);
+  // Like take(), but the debt after it is at most what the rate repays within `longest`: tokens beyond it are
+  // forgiven.
+  void take_within(double tokens, Duration longest, MonotonicTime now);
   // Puts tokens back that were taken in vain; a full bucket stays full.
   void give_back(double tokens);
   double available(MonotonicTime now);

@@ -134,6 +134,14 @@ Duration TrafficMeter::received(std::uint64_t payload) {
   return down_ ? down_->take(static_cast<double>(bytes), clock_.monotonic_now()) : Duration(0);
 }
 
+void TrafficMeter::received_unasked(std::uint64_t payload) {
+  const std::uint64_t bytes = wire_bytes(payload);
+  const std::lock_guard lock(mutex_);
+  received_ += bytes;
+  count(bytes);
+  if (down_) down_->take_within(static_cast<double>(bytes), longest_unasked, clock_.monotonic_now());
+}
+
 Expected<Duration> TrafficMeter::relayed(std::uint64_t bytes) {
   bytes += packet_overhead * ((bytes + packet_payload - 1) / packet_payload);
   const std::lock_guard lock(mutex_);

@@ -50,6 +50,9 @@ class TrafficMeter {
   Expected<Duration> sent(std::uint64_t payload);
   // Arrived bytes can't be refused: they always count.
   Duration received(std::uint64_t payload);
+  // Counts a request of another node. Nobody here asked for it, so it delays what this node asks for by at most
+  // `longest_unasked`.
+  void received_unasked(std::uint64_t payload);
   // Counts bytes that are relayed for others, as they are on the line except for packet headers. Returns how
   // long to wait before more is read.  Exhausted: the month's data or the strangers' share is used up; they count all
   // the same.
@@ -67,6 +70,7 @@ class TrafficMeter {
   TrafficView view();
 
   static constexpr Duration longest_wait = std::chrono::seconds(60);
+  static constexpr Duration longest_unasked = std::chrono::seconds(2);
   static constexpr std::uint64_t small_bytes =
       4096;  // a message up to this size does not wait for large ones
 

@@ -108,6 +108,7 @@ class TestLimitedTransport : public QObject {
   void streams_down_keep_the_limit();
   void calls_keep_both_limits();
   void answers_to_others_keep_the_limit();
+  void requests_of_others_stop_no_fetch();
   void small_messages_pass_by_large_ones();
   void small_messages_alone_keep_the_limit();
   void without_limits_nothing_waits();
@@ -190,6 +191,21 @@ void TestLimitedTransport::answers_to_others_keep_the_limit() {
   for (int i = 0; i < 40; ++i) QVERIFY(w.call(**channel, 256 * kibi).ok());
   QVERIFY(within(40.0 * static_cast<double>(wire_bytes(256 * kibi)) / to_seconds(w.world.now() - from), limit,
                  0.05));
+}
+
+// Others send requests of as many bytes as the limit allows in 160 s.
+void TestLimitedTransport::requests_of_others_stop_no_fetch() {
+  constexpr std::uint64_t limit = 64 * kibi;
+  World w({0, limit});
+  const auto from_outside = w.connect(w.free, 1);
+  const auto channel = w.connect(w.limited, 2);
+  QVERIFY(from_outside.ok() && channel.ok());
+  for (int i = 0; i < 40; ++i) QVERIFY(w.call(**from_outside, 0, 256 * kibi).ok());
+  QVERIFY(w.meter.view().received >= 40 * 256 * kibi);
+  const MonotonicTime from = w.world.now();
+  QVERIFY(w.call(**channel, 10).ok());
+  const Duration waited = w.world.now() - from;
+  QVERIFY2(waited > second && waited < 4 * second, std::to_string(to_seconds(waited)).c_str());
 }
 
 // While a line of 256 KiB/s is full with what a round sends and fetches, a vote is there within a second, and
