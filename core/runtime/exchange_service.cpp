@@ -282,11 +282,12 @@ void ExchangeService::offer_manifest(const data::ManifestClaim& claim, const std
 // Announces in the member's present table. A node gets another one once others can dial it.
 void ExchangeService::announce() {
   dht::DhtNode& table = host_.member().table();
-  if (table_ != &table) {
+  const std::uint64_t number = host_.member().table_number();
+  if (table_ != number) {
     announced_.clear();
     announced_checkpoints_.clear();
   }
-  table_ = &table;
+  table_ = number;
   if (table.table().size() > 0) {
     for (const auto& [shard, hash] : shards_) {
       if (announced_.size() >= most_announced) break;

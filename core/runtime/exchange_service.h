@@ -6,6 +6,7 @@
 // host's executor.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -79,7 +80,7 @@ class ExchangeService final : public data::PeerSource {
   std::vector<exchange::SharedClaim> claims_;  // of manifests: the last answers
   std::map<data::ShardId, Hash256> shards_;    // offered
   std::set<data::ShardId> announced_;
-  const dht::DhtNode* table_ = nullptr;  // the hash table in which they are announced
+  std::uint64_t table_ = 0;  // Member::table_number() of the hash table in which they are announced
   std::unique_ptr<TimerHandle> timer_;
   net::MethodTable::Registration methods_;
   bool stopped_ = false;

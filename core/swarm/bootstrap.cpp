@@ -396,6 +396,7 @@ void Bootstrap::introduce_to_all() {
 // ---- The hash table.
 
 void Bootstrap::replace_table() {
+  ++tables_;
   advertiser_.table_replaced();
   dht::DhtConfig config;
   config.member_port = reach_.advertised() ? reach_.advertised()->port : 0;

@@ -56,6 +56,8 @@ class Bootstrap {
 
   dht::DhtNode& table() { return *table_; }
   const dht::DhtNode& table() const { return *table_; }
+  // How many tables there were so far.
+  std::uint64_t tables() const { return tables_; }
   // Starts a new hash table: as one of its members if the node can be dialled, else as a client.
   void replace_table();
   // Joins the table by all nodes that are known.
@@ -104,6 +106,7 @@ class Bootstrap {
   Advertiser& advertiser_;
   Reachability& reach_;
   std::unique_ptr<dht::DhtNode> table_;
+  std::uint64_t tables_ = 0;
   std::size_t known_ = 0;              // members of it that the last search found
   std::vector<net::Contact> joining_;  // wait for the next join
   MonotonicTime join_due_{};

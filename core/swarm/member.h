@@ -5,6 +5,7 @@
 // and view() says what is going on.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -71,6 +72,8 @@ class Member final : public net::PeerService {
   // For protocols beside the public services (core/rounds, core/exchange).
   net::MethodTable& methods() { return methods_; }
   dht::DhtNode& table() { return bootstrap_.table(); }
+  // Another number: another table, in which nothing is published yet.
+  std::uint64_t table_number() const { return bootstrap_.tables(); }
   // A first peer that was found elsewhere (core/rendezvous): dialled twice, eight such peers at a time.
   void suggest(const FirstPeer& peer) { bootstrap_.suggest(peer); }
   // Nobody is connected and the hash table is empty.
