@@ -32,6 +32,17 @@ MethodTable::Registration MethodTable::add_entry(const std::vector<Method>& meth
   return {entries_, methods};
 }
 
+bool MethodTable::admit(RequestLimiter& limiter, const Caller& from, std::size_t bytes, PeerRank rank) {
+  using Exceeded = RequestLimiter::Exceeded;
+  const MonotonicTime now = clock_.monotonic_now();
+  if (limiter.admit(from, now, bytes, rank)) return true;
+  if (conduct_ == nullptr) return false;
+  const Exceeded whose = limiter.exceeded(from, now, bytes, rank);
+  if (whose == Exceeded::Own) conduct_->fault(from, Fault::Flood);
+  if (whose == Exceeded::Group) conduct_->fault(from.endpoint.ip, Fault::Flood);
+  return false;
+}
+
 void MethodTable::on_call(const Caller& from, Method method, Bytes request, Respond respond) {
   const auto found = entries_->find(method);
   if (found == entries_->end() || found->second->handler == nullptr)
@@ -47,8 +58,8 @@ void MethodTable::on_call(const Caller& from, Method method, Bytes request, Resp
     if (answer.with.ok()) limiter->charge(from, clock.monotonic_now(), answer.with->size(), rank);
     respond(std::move(answer.with));
   };
-  if (!limiter->admit(from, clock_.monotonic_now(), request.size(), rank))
-    return reply({make_error(ErrorCode::Exhausted, "too many requests; wait a second"), Fault::Flood});
+  if (!admit(*limiter, from, request.size(), rank))
+    return reply(make_error(ErrorCode::Exhausted, "too many requests; wait a second"));
   if (request.size() > limits.request_bytes)
     return reply(make_error(ErrorCode::InvalidArgument, "the request has more bytes than its method allows"));
   if (limits.admit) {
@@ -66,10 +77,8 @@ void MethodTable::on_stream(const Caller& from, Method method, std::shared_ptr<P
   const PeerRank rank = ranks_ == nullptr ? PeerRank::Stranger : ranks_->of(from.id);
   const std::shared_ptr<RequestLimiter>& limiter =
       rank == PeerRank::Stranger ? limits.of_strangers : limits.calls;
-  if (!limiter->admit(from, clock_.monotonic_now(), 0, rank)) {
-    if (conduct_ != nullptr) conduct_->fault(from, Fault::Flood);
+  if (!admit(*limiter, from, 0, rank))
     return stream->break_off(make_error(ErrorCode::Exhausted, "too many streams; wait a second"));
-  }
   if (limits.admit) {
     if (const auto admitted = limits.admit(from); !admitted.ok()) return stream->break_off(admitted.error());
   }

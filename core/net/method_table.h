@@ -4,11 +4,12 @@
 // A call passes these checks, in this order. The first that fails answers it, and the handler does not run.
 //   check                          answer                 fault of the caller
 //   the method is registered       Unsupported            none: a later version may know more
-//   calls and bytes, by a limiter  Exhausted              Flood
+//   calls and bytes, by a limiter  Exhausted              Flood, if the caller's own limit is exceeded
 //   size of the request            InvalidArgument        none
 //   MethodLimits::admit            what admit() returns   none
 //   the handler                    what it replies        what it replies
-// The limiter counts the bytes of the answer, too.
+// The limiter counts the bytes of the answer, too. If a stranger's address group exceeds its limit, the flood counts
+// for the address and the group, and not for the caller: its neighbours may be the cause.
 //
 // A stream passes the same checks when it is opened, and then belongs to its handler. A method is served as calls or as
 // streams, never as both. The transport bounds the number of open streams.
@@ -93,6 +94,8 @@ class MethodTable final : public PeerService {
   };
   using Entries = std::unordered_map<Method, std::shared_ptr<const Entry>>;
   Registration add_entry(const std::vector<Method>& methods, Entry entry);
+  // Admits the request, or counts the flood.
+  bool admit(RequestLimiter& limiter, const Caller& from, std::size_t bytes, PeerRank rank);
 
   const Clock& clock_;
   Conduct* const conduct_;

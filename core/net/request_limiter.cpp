@@ -50,11 +50,19 @@ RequestLimiter::Shares RequestLimiter::shares(const Caller& from, PeerRank rank)
           3};
 }
 
-bool RequestLimiter::admit(const Caller& from, MonotonicTime now, std::size_t bytes, PeerRank rank) {
+RequestLimiter::Exceeded RequestLimiter::exceeded(const Caller& from, MonotonicTime now, std::size_t bytes,
+                                                  PeerRank rank) {
+  constexpr Exceeded whose[]{Exceeded::Own, Exceeded::Group, Exceeded::Strangers};
   const Shares all = shares(from, rank);
   for (std::size_t i = 0; i < all.count; ++i)
     if (all.of[i].calls->available(now) < 1 || all.of[i].bytes->available(now) < static_cast<double>(bytes))
-      return false;
+      return whose[i];
+  return Exceeded::Nobodys;
+}
+
+bool RequestLimiter::admit(const Caller& from, MonotonicTime now, std::size_t bytes, PeerRank rank) {
+  if (exceeded(from, now, bytes, rank) != Exceeded::Nobodys) return false;
+  const Shares all = shares(from, rank);
   for (std::size_t i = 0; i < all.count; ++i) all.of[i].calls->try_take(1, now);
   charge(from, now, bytes, rank);
   return true;

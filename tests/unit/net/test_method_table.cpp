@@ -61,6 +61,8 @@ class TestMethodTable : public QObject {
   void methods_that_share_a_limit_count_together();
   void bytes_count_in_requests_and_answers();
   void strangers_share_a_limit_that_members_do_not();
+  void a_group_that_floods_is_closed_without_its_honest_callers();
+  void a_flood_of_all_strangers_is_nobodys_fault();
   void long_requests_do_not_reach_the_handler();
   void some_callers_are_not_admitted();
   void a_fault_goes_to_conduct_and_the_answer_to_the_caller();
@@ -149,6 +151,52 @@ void TestMethodTable::strangers_share_a_limit_that_members_do_not() {
   for (int i = 0; i < 100; ++i) members += served(member);
   QCOMPARE(strangers, 32);  // of 990: eight times what one may have
   QCOMPARE(members, 100);
+}
+
+// Many ids at one address, and a neighbour of their address group.
+void TestMethodTable::a_group_that_floods_is_closed_without_its_honest_callers() {
+  Node node;
+  const MethodLimits limits(std::make_shared<RequestLimiter>(RequestLimits{1, 4, 16, 4}, false, 1));
+  const auto ping = node.table.add({Method::Ping}, limits, Node::says("ping"));
+  const auto call = [&](const Caller& from) {
+    bool ok = false;
+    node.table.on_call(from, Method::Ping, Bytes(1),
+                       [&](const Expected<Bytes>& answer) { ok = answer.ok(); });
+    return ok;
+  };
+  Caller culprit = Node::caller(1), neighbour = Node::caller(2);
+  neighbour.endpoint.ip = platform::IpAddress::v4(11, 1, 1, 77);
+  const auto flood = [&](std::uint16_t ids) {
+    int served = 0;
+    for (std::uint16_t i = 0; i < ids; ++i) {
+      store_le(culprit.id.data(), i);
+      served += call(culprit);
+    }
+    return served;
+  };
+  QCOMPARE(flood(100), 16);  // four times what one may call
+  for (int i = 0; i < 500; ++i) QVERIFY(!call(neighbour));
+  QCOMPARE(node.conduct.points(neighbour.id), 0.0);
+  QVERIFY(!node.bans.reason(neighbour.id));
+  QVERIFY(node.conduct.welcome(culprit.endpoint.ip));
+  flood(2000);
+  QVERIFY(!node.conduct.welcome(culprit.endpoint.ip));
+  QVERIFY(node.conduct.welcome(neighbour.endpoint.ip));
+}
+
+void TestMethodTable::a_flood_of_all_strangers_is_nobodys_fault() {
+  Node node;
+  RequestLimits few{1, 4, 16, 4};
+  few.strangers_factor = 2;
+  const MethodLimits limits(std::make_shared<RequestLimiter>(few, false, 1));
+  const auto ping = node.table.add({Method::Ping}, limits, Node::says("ping"));
+  for (int i = 0; i < 4; ++i)
+    for (std::uint8_t who = 1; who <= 2; ++who) QCOMPARE(node.call(who, Method::Ping), std::string("ping"));
+  for (int i = 0; i < 4; ++i) {
+    node.call(3, Method::Ping);
+    QCOMPARE(node.code, ErrorCode::Exhausted);
+  }
+  QCOMPARE(node.conduct.faults(Fault::Flood), std::uint64_t{0});
 }
 
 void TestMethodTable::long_requests_do_not_reach_the_handler() {
