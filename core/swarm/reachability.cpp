@@ -23,6 +23,12 @@ ReachKeeper::Observer observer_of(const net::PeerChannel& channel) {
 
 }  // namespace
 
+platform::Endpoint turn_server_at(std::vector<platform::Endpoint> addresses, std::size_t tries) {
+  std::stable_partition(addresses.begin(), addresses.end(),
+                        [](const platform::Endpoint& one) { return one.ip.is_v4(); });
+  return addresses[tries % addresses.size()];
+}
+
 Reachability::Reachability(const MemberContext& context, net::MethodTable& methods,
                            const std::shared_ptr<net::RequestLimiter>& calls, Events events)
     : context_(context),
@@ -319,13 +325,13 @@ void Reachability::find_turn_server(const nat::Tunnels::Found& found) {
   if (const auto endpoint = platform::parse_endpoint(server); endpoint.ok()) return found(*endpoint);
   if (context_.services.names == nullptr)
     return found(make_error(ErrorCode::Unsupported, "this node can't look up names"));
-  context_.services.names->look_up(server, [found](const Expected<std::vector<platform::Endpoint>>& at) {
-    if (!at.ok()) return found(at.error());
-    if (at->empty()) return found(make_error(ErrorCode::NotFound, "its name has no address"));
-    // The relayed address is of the same IP version as the server's; most nodes have IPv4.
-    const auto v4 = std::find_if(at->begin(), at->end(), [](const auto& one) { return one.ip.is_v4(); });
-    found(v4 == at->end() ? at->front() : *v4);
-  });
+  context_.services.names->look_up(
+      server, [this, life = lifetime_.token(), found](const Expected<std::vector<platform::Endpoint>>& at) {
+        if (!life.alive()) return found(make_error(ErrorCode::Cancelled, "stopped"));
+        if (!at.ok()) return found(at.error());
+        if (at->empty()) return found(make_error(ErrorCode::NotFound, "its name has no address"));
+        found(turn_server_at(*at, turn_tries_++));
+      });
 }
 
 void Reachability::on_turn_changed(std::optional<platform::Endpoint> at, std::string trouble) {
@@ -340,6 +346,7 @@ void Reachability::on_turn_changed(std::optional<platform::Endpoint> at, std::st
         fmt::format(
             "the TURN server {} is not available: {}; other nodes relay, and this node tries it again",
             context_.options.turn_server, turn_trouble_));
+  if (at) turn_tries_ = 0;
   if (at == turn_) return;
   turn_ = at;
   events_.endpoints_changed();

@@ -21,6 +21,10 @@
 
 namespace neuroshard::swarm {
 
+// The address of the TURN server's name (of one or more) for the next try; `tries`: the earlier ones. IPv4 comes
+// first: the relayed address is of the same IP version as the server's, and most nodes have IPv4.
+platform::Endpoint turn_server_at(std::vector<platform::Endpoint> addresses, std::size_t tries);
+
 // A connected first peer or tracker (bootstrap.h).
 struct FirstConnection {
   std::shared_ptr<net::PeerChannel> channel;
@@ -113,6 +117,7 @@ class Reachability {
   std::unique_ptr<Puncher> puncher_;  // null: no tunnels
   std::optional<platform::Endpoint> relay_, turn_;
   std::string relay_trouble_, turn_trouble_;
+  std::size_t turn_tries_ = 0;  // of the server's name, since it gave a place
   bool has_relay_data_ = true;  // when it was last looked at
   TurnIngress turn_ingress_;
   Lifetime lifetime_;

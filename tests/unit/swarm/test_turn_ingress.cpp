@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/dht/messages.h"
+#include "core/swarm/reachability.h"
 #include "core/swarm/turn_ingress.h"
 #include "tests/support/test_main.h"
 
@@ -58,6 +59,7 @@ struct Ingress {
 class TestTurnIngress : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void a_server_is_tried_at_all_addresses_of_its_name();
   void who_asks_is_let_in_from_there();
   void without_a_place_nobody_is_let_in();
   void what_can_not_be_read_is_a_fault();
@@ -162,6 +164,17 @@ void TestTurnIngress::what_the_server_says_is_passed_on() {
   turn.server_says = make_error(ErrorCode::Unavailable, "the TURN server does not answer");
   QCOMPARE(turn.ask(1), std::string("the TURN server does not answer"));
   QCOMPARE(turn.code, ErrorCode::Unavailable);
+}
+
+void TestTurnIngress::a_server_is_tried_at_all_addresses_of_its_name() {
+  const Endpoint six{platform::parse_ip("2600::7").value(), 3478}, four{public_ip, 3478},
+      other{IpAddress::v4(11, 22, 33, 45), 3478};
+  const std::vector<Endpoint> both{six, four, other};
+  QVERIFY(turn_server_at(both, 0) == four);
+  QVERIFY(turn_server_at(both, 1) == other);
+  QVERIFY(turn_server_at(both, 2) == six);  // of a computer without IPv4
+  QVERIFY(turn_server_at(both, 3) == four);
+  QVERIFY(turn_server_at({six}, 5) == six);
 }
 
 NS_TEST(TestTurnIngress)
