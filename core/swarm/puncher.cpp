@@ -51,7 +51,15 @@ bool Puncher::punchable() const {
          (finding_.mapping == Mapping::EndpointIndependent || finding_.mapping == Mapping::None);
 }
 
-void Puncher::set_servers(std::vector<Endpoint> servers) {
+void Puncher::set_servers(std::vector<Endpoint> servers, const std::optional<Endpoint>& seen_at) {
+  const auto of_version = [&](bool v4) {
+    return std::count_if(servers.begin(), servers.end(),
+                         [v4](const Endpoint& server) { return server.ip.is_v4() == v4; });
+  };
+  bool v4 = of_version(true) >= of_version(false);
+  if (seen_at && of_version(seen_at->ip.is_v4()) > 0) v4 = seen_at->ip.is_v4();
+  std::erase_if(servers, [v4](const Endpoint& server) { return server.ip.is_v4() != v4; });
+  if (finding_.outside && !servers.empty() && finding_.outside->ip.is_v4() != v4) restart_probe();
   const bool before = punchable();
   servers_ = std::move(servers);
   if (punchable() != before) changed_();
@@ -103,6 +111,10 @@ Expected<Endpoint> Puncher::remote_in(ByteSpan message) const {
   NS_ASSIGN_OR_RETURN(const Endpoint remote, dht::decode_endpoint(message));
   if (!may_be_dialled(remote))
     return make_error(ErrorCode::Denied, "a punch needs a public address and a port from 1024 on");
+  if (!servers_.empty() && servers_.front().ip.is_v4() != remote.ip.is_v4())
+    return make_error(ErrorCode::Unsupported, servers_.front().ip.is_v4()
+                                                  ? "this node punches over IPv4 only"
+                                                  : "this node punches over IPv6 only");
   return remote;
 }
 

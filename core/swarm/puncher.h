@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/base/lifetime.h"
@@ -30,8 +31,11 @@ class Puncher {
           std::function<void()> changed, net::DialGate* gate = nullptr);
   ~Puncher();
 
-  // Nodes that answer STUN requests (nat/relay_role.h), the nearest first. None: no punching is needed.
-  void set_servers(std::vector<platform::Endpoint> servers);
+  // Nodes that answer STUN requests (nat/relay_role.h), the nearest first. None: no punching is needed. Those of
+  // one IP version are asked: of the version of `seen_at`, where others see this node, else of the one that most
+  // of them have. NATs map each version in its own way.
+  void set_servers(std::vector<platform::Endpoint> servers,
+                   const std::optional<platform::Endpoint>& seen_at = std::nullopt);
   // Finds out the kind of NAT, if that is unknown or was found long ago.
   void probe_nat();
   // Discards the finding: the address changed, or the user asks for a new test.
@@ -66,7 +70,7 @@ class Puncher {
   net::DialGate* const gate_;
   net::RequestLimiter limiter_;
   net::TokenBucket all_;
-  std::vector<platform::Endpoint> servers_;
+  std::vector<platform::Endpoint> servers_;  // of one IP version
   nat::MappingFinding finding_;
   bool probing_ = false;
   std::uint64_t round_ = 0;  // discards the probe of an earlier address

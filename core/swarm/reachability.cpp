@@ -283,7 +283,7 @@ void Reachability::update_relays() {
   update_turn();
   if (!puncher_) return;
   // Relays answer STUN requests, too. None: others dial this node, or that is not known yet.
-  puncher_->set_servers(std::move(relays));
+  puncher_->set_servers(std::move(relays), keeper_.seen_at());
   puncher_->probe_nat();
 }
 

@@ -131,6 +131,7 @@ class TestPathTransport : public QObject {
   void a_node_that_can_not_punch_stays_relayed();
   void a_punch_leads_to_no_port_of_a_service();
   void a_punch_leads_to_the_callers_own_address_only();
+  void servers_of_another_ip_version_are_not_asked();
   void who_is_dialled_itself_dials_a_turn_server_first();
   void others_come_through_the_relay_and_are_let_in();
   void who_is_not_let_in_stays_relayed();
@@ -376,6 +377,31 @@ void TestPathTransport::a_punch_leads_to_the_callers_own_address_only() {
   QVERIFY2(refused.error().message.find("relay reports") != std::string::npos,
            refused.error().message.c_str());
   far_->run([&] { strict.reset(); });
+}
+
+// One that does not answer comes first. A finding of the other version would say nothing of this one.
+void TestPathTransport::servers_of_another_ip_version_are_not_asked() {
+  const Endpoint six{platform::parse_ip("2600::7").value(), 9000};
+  const auto punchable = [&] {
+    bool found = false;
+    far_->run([&] { found = far_->puncher->punchable(); });
+    return found;
+  };
+  far_->run([&] {
+    far_->puncher->set_servers({six, relay_->endpoint, {six.ip, 9001}}, Endpoint{loopback, 40'000});
+    far_->puncher->restart_probe();
+    far_->puncher->probe_nat();
+  });
+  QTRY_VERIFY_WITH_TIMEOUT(punchable(), 20'000);
+  std::promise<Expected<Bytes>> answer;
+  far_->run([&] {
+    far_->puncher->answer({crypto::node_id(key_of(1).public_key()), {loopback, 1}}, dht::encode_endpoint(six),
+                          [&](Expected<Bytes> result) { answer.set_value(std::move(result)); });
+  });
+  const auto refused = answer.get_future().get();
+  QVERIFY(!refused.ok());
+  QCOMPARE(refused.error().code, ErrorCode::Unsupported);
+  QVERIFY2(refused.error().message.find("IPv4 only") != std::string::npos, refused.error().message.c_str());
 }
 
 void TestPathTransport::who_is_dialled_itself_dials_a_turn_server_first() {
