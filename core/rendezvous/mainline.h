@@ -26,6 +26,9 @@ struct MainlineOptions {
 // The key: the first 20 bytes of SHA-256("neuroshard mainline 1" and the network id).
 std::array<std::uint8_t, 20> mainline_key(const Hash256& network_id);
 
+// MainlineOptions::listen in libtorrent's words, in which each IP version has an address of its own for "any".
+std::string listen_interfaces(const platform::Endpoint& at);
+
 // The executor outlives it. Errors: Internal.  Threads: the executor's. Its destruction waits for the
 // library's thread.
 Expected<std::unique_ptr<Rendezvous>> make_mainline(Executor& executor, MainlineOptions options);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/crypto/hash.h"
@@ -13,6 +15,11 @@ std::array<std::uint8_t, 20> mainline_key(const Hash256& network_id) {
   std::array<std::uint8_t, 20> key{};
   std::copy_n(hash.begin(), key.size(), key.begin());
   return key;
+}
+
+std::string listen_interfaces(const platform::Endpoint& at) {
+  if (at.ip == platform::IpAddress{}) return fmt::format("0.0.0.0:{0},[::]:{0}", at.port);
+  return platform::to_text(at);
 }
 
 }  // namespace neuroshard::rendezvous

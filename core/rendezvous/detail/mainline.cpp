@@ -25,7 +25,7 @@ std::string joined(const std::vector<std::string>& nodes) {
 
 lt::session_params parameters(const MainlineOptions& options) {
   lt::settings_pack pack;
-  pack.set_str(lt::settings_pack::listen_interfaces, platform::to_text(options.listen));
+  pack.set_str(lt::settings_pack::listen_interfaces, listen_interfaces(options.listen));
   pack.set_str(lt::settings_pack::dht_bootstrap_nodes, joined(options.bootstrap));
   pack.set_bool(lt::settings_pack::enable_dht, true);
   // Off for a small table: a lookup that hides its key until it is near may end before it is near.

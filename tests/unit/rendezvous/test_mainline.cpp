@@ -18,6 +18,7 @@ class TestMainline : public QObject {
   void initTestCase();
   void cleanupTestCase() { table_.stop(); }
   void keys_differ_by_network();
+  void any_address_is_one_of_both_ip_versions();
   void two_nodes_find_each_other();
   void another_network_is_not_found();
   void a_dht_that_is_dead_is_no_harm();
@@ -113,6 +114,12 @@ void TestMainline::keys_differ_by_network() {
   QCOMPARE(QString::fromStdString(to_hex({key.data(), key.size()})),
            QString("f7f9302ed239bae7e36fb32402070cba2acca53d"));
   QVERIFY(mainline_key(Hash256{1}) != key);
+}
+
+void TestMainline::any_address_is_one_of_both_ip_versions() {
+  QCOMPARE(listen_interfaces({}), std::string("0.0.0.0:0,[::]:0"));
+  QCOMPARE(listen_interfaces({platform::IpAddress::v4(0, 0, 0, 0), 0}), std::string("0.0.0.0:0"));
+  QCOMPARE(listen_interfaces({platform::parse_ip("::1").value(), 7}), std::string("[::1]:7"));
 }
 
 void TestMainline::two_nodes_find_each_other() {
