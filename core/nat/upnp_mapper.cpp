@@ -141,7 +141,7 @@ class UpnpMapper final : public PortMapper {
     const auto outside = platform::parse_ip(address.data());
     if (!outside.ok()) return no_internet_address();
     state.outside = *outside;
-    state.lost = !holds(mapping);
+    state.lost = says_lost(mapping);
     return state;
   }
 
@@ -170,7 +170,8 @@ class UpnpMapper final : public PortMapper {
     return PortMapping{inside_port, outside, lease};
   }
 
-  bool holds(const PortMapping& mapping) {
+  // Some routers can't answer this question. Their mapping counts as held until it is renewed.
+  bool says_lost(const PortMapping& mapping) {
     // Sizes as upnpcommands.h asks for: 16, 6, 80, 4, 16 bytes.
     std::array<char, 64> client{};
     std::array<char, 16> port{}, enabled{}, lease{};
@@ -178,10 +179,10 @@ class UpnpMapper final : public PortMapper {
     const int code = UPNP_GetSpecificPortMappingEntry(
         gateway_->url(), gateway_->service(), fmt::format("{}", mapping.outside_port).c_str(), "TCP", nullptr,
         client.data(), port.data(), description.data(), enabled.data(), lease.data());
-    if (code != UPNPCOMMAND_SUCCESS) return false;
+    if (code != UPNPCOMMAND_SUCCESS) return code == no_such_entry;
     client.back() = port.back() = '\0';
-    return std::string_view(client.data()) == gateway_->lan() &&
-           std::string_view(port.data()) == fmt::format("{}", mapping.inside_port);
+    return std::string_view(client.data()) != gateway_->lan() ||
+           std::string_view(port.data()) != fmt::format("{}", mapping.inside_port);
   }
 
   UpnpOptions options_;
