@@ -39,10 +39,6 @@ std::string cache_path(const std::string& data_directory) {
   return data_directory + "/peers.cache";
 }
 
-std::string bans_path(const std::string& data_directory) {
-  return data_directory + "/peers.bans";
-}
-
 std::vector<swarm::CachedPeer> read_cache(storage::FileEnv& files, const std::string& path, Logger& logger) {
   if (!files.exists(path)) return {};
   const auto bytes = storage::read_file(files, path, swarm::max_peer_cache_bytes);
@@ -103,15 +99,6 @@ void take_turn_settings(const config::DataDirectory& directory, const RuntimeSer
   host.swarm.turn_trouble = std::move(turn.trouble);
 }
 
-Bytes read_bans(const config::DataDirectory& directory, const RuntimeServices& services) {
-  const std::string path = bans_path(directory.path());
-  if (!services.files.exists(path)) return {};
-  auto bans = storage::read_file(services.files, path, net::max_ban_file_bytes);
-  if (bans.ok()) return std::move(*bans);
-  services.logger.warning("swarm", fmt::format("{} is not used: {}", path, bans.error().message));
-  return {};
-}
-
 bool is_on(const config::DataDirectory& directory, config::Setting setting) {
   return directory.settings().word(setting) == "on";
 }
@@ -137,7 +124,7 @@ Expected<PeerHostOptions> host_options(const JoinOptions& options, const config:
   host.relay = is_on(directory, config::Setting::RelayForOthers);
   NS_ASSIGN_OR_RETURN(host.swarm, member_options(options, directory, services));
   take_turn_settings(directory, services, host);
-  host.bans = read_bans(directory, services);
+  host.bans = BanFile(services.files, directory.path(), services.logger).read();
   return host;
 }
 
@@ -163,7 +150,7 @@ Expected<std::unique_ptr<NetworkService>> NetworkService::join(const JoinOptions
   network->reporting_as_ = {host.swarm.facts.delegation, one_lan};
   network->serves_files_ = is_on(directory, config::Setting::ServeFiles);
   NS_RETURN_IF_ERROR(network->listen(options, directory, std::move(host)));
-  network->saved_bans_ = network->host_->bans().changes();
+  network->ban_file_.note_saved(network->host_->bans());
   network->report_ = std::make_unique<NetworkReport>(*network->host_, directory.profile());
   network->start_discovery(options, directory, one_lan);
   return network;
@@ -249,7 +236,8 @@ void NetworkService::save_peers() {
   const MonotonicTime now = services_.clock.monotonic_now();
   if (now - checked_ < check_period) return;
   checked_ = now;
-  save_peers_now();
+  ban_file_.save(host_->bans(), now);
+  save_good_peers();
   log_delegation_notice();
 }
 
@@ -286,18 +274,12 @@ void NetworkService::announce_capacity(const node::Snapshot& view) {
   host_->run([&] { host_->member().set_capacity(std::move(capacity)); });
 }
 
-void NetworkService::save_bans() {
-  const std::uint64_t changes = host_->bans().changes();
-  if (changes == saved_bans_) return;
-  const auto written =
-      storage::write_file_atomic(services_.files, bans_path(data_directory_), host_->bans().encode());
-  if (!written.ok())
-    services_.logger.warning("swarm", "the bans were not saved: " + written.error().describe());
-  saved_bans_ = changes;  // also after a failure, like the peers
+void NetworkService::save_peers_now() {
+  ban_file_.save_now(host_->bans(), services_.clock.monotonic_now());
+  save_good_peers();
 }
 
-void NetworkService::save_peers_now() {
-  save_bans();
+void NetworkService::save_good_peers() {
   std::vector<swarm::CachedPeer> peers;
   host_->run([&] { peers = host_->member().good_peers(); });
   std::vector<net::NodeId> ids;

@@ -12,6 +12,7 @@
 
 #include "core/config/data_directory.h"
 #include "core/node/snapshot.h"
+#include "core/runtime/ban_file.h"
 #include "core/runtime/join_options.h"
 #include "core/runtime/network_report.h"
 #include "core/runtime/peer_discovery.h"
@@ -38,10 +39,10 @@ class NetworkService {
   void limit_traffic(const config::Settings& settings);
 
   // To be called often. Every five seconds it writes what has changed: the good peers into D/peers.cache
-  // (also when ten minutes have passed) and the bans into D/peers.bans. The caller holds the data directory's
-  // lock.
+  // (also when ten minutes have passed), and the bans into D/peers.bans, once a minute at most. The caller holds
+  // the data directory's lock.
   void save_peers();
-  // The same without the wait for five seconds.
+  // The same without waiting.
   void save_peers_now();
   // The wallet's delegation ends soon, and the next start can renew it.
   bool needs_new_start() const;
@@ -55,9 +56,10 @@ class NetworkService {
   NetworkService(std::string data_directory, const RuntimeServices& services)
       : data_directory_(std::move(data_directory)),
         services_(services),
-        started_(services.clock.wall_now()) {}
+        started_(services.clock.wall_now()),
+        ban_file_(services_.files, data_directory_, services_.logger) {}
   Expected<void> open_traffic(const config::Settings& settings, PeerHostOptions& options);
-  void save_bans();
+  void save_good_peers();
   void log_delegation_notice();
   void start_discovery(const JoinOptions& options, const config::DataDirectory& directory, bool one_lan);
   Expected<void> listen(const JoinOptions& options, const config::DataDirectory& directory,
@@ -71,7 +73,7 @@ class NetworkService {
   MonotonicTime checked_{}, written_{}, announced_{};
   std::optional<MonotonicTime> notice_logged_;
   std::vector<net::NodeId> saved_peers_;
-  std::uint64_t saved_bans_ = 0;  // BanList::changes() when they were written
+  BanFile ban_file_;
   std::optional<net::TrafficCap> traffic_cap_;
   ReportingAs reporting_as_;
   bool serves_files_ = true;

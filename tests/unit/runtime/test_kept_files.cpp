@@ -1,6 +1,7 @@
-// The files in which a node keeps how it joined its network: D/peers.port and D/peers.invited.
+// The files in which a node keeps how it joined its network: D/peers.port, D/peers.invited and D/peers.bans.
 #include <QtTest>
 
+#include "core/runtime/ban_file.h"
 #include "core/runtime/invited_peers.h"
 #include "core/runtime/kept_port.h"
 #include "tests/support/memory_file_env.h"
@@ -18,6 +19,7 @@ class TestKeptFiles : public QObject {
   void a_damaged_port_is_ignored();
   void invited_peers_come_back();
   void wrong_lines_are_left_out();
+  void bans_are_written_once_a_minute_and_at_the_stop();
 
  private:
   void write(const std::string& path, std::string_view text) {
@@ -71,6 +73,43 @@ void TestKeptFiles::wrong_lines_are_left_out() {
   write("/d/peers.invited", "192.0.2.1:9000\nno place\nabc@192.0.2.2:9000\n192.0.2.3:9000");
   const std::vector<std::string> expected{"192.0.2.1:9000", "192.0.2.3:9000"};
   QCOMPARE(read_invited_peers(files_, "/d", logger_), expected);
+}
+
+void TestKeptFiles::bans_are_written_once_a_minute_and_at_the_stop() {
+  ManualClock clock;
+  net::BanList bans(clock);
+  BanFile file(files_, "/d", logger_);
+  QVERIFY(file.read().empty());
+  const auto kept = [&] {
+    net::BanList read(clock);
+    const Bytes bytes = file.read();
+    if (!bytes.empty() && !read.restore(bytes).ok()) return std::size_t{1000};
+    return read.all().size();
+  };
+  file.save(bans, clock.monotonic_now());
+  QVERIFY(!files_.exists("/d/peers.bans"));
+  std::uint8_t banned = 0;
+  const auto ban_another = [&] {
+    net::NodeId id{};
+    id.fill(++banned);
+    bans.ban(id, std::chrono::hours(1), "a test");
+  };
+  ban_another();
+  file.save(bans, clock.monotonic_now());
+  QCOMPARE(kept(), std::size_t{1});
+  // Strangers get one ban after the other.
+  for (int i = 0; i < 11; ++i) {
+    clock.advance(std::chrono::seconds(5));
+    ban_another();
+    file.save(bans, clock.monotonic_now());
+    QCOMPARE(kept(), std::size_t{1});
+  }
+  clock.advance(std::chrono::seconds(5));
+  file.save(bans, clock.monotonic_now());
+  QCOMPARE(kept(), std::size_t{12});
+  ban_another();
+  file.save_now(bans, clock.monotonic_now());
+  QCOMPARE(kept(), std::size_t{13});
 }
 
 NS_TEST(TestKeptFiles)
