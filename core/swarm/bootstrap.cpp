@@ -33,6 +33,12 @@ bool is_refusal(const Error& error) {
   return error.code == ErrorCode::Denied || error.code == ErrorCode::Exhausted;
 }
 
+bool has_no_other_record(const MemberContext& context) {
+  const auto all = context.book.all(context.services.clock.wall_now());
+  return std::all_of(all.begin(), all.end(),
+                     [&](const net::NodeRecord* record) { return record->id() == context.id; });
+}
+
 }  // namespace
 
 // A first peer or tracker.
@@ -484,21 +490,16 @@ bool Bootstrap::alone() const {
   return table_->table().size() == 0 && context_.pool.connections() == 0 && !any_connected();
 }
 
-bool Bootstrap::has_no_record() const {
-  const auto all = context_.book.all(context_.services.clock.wall_now());
-  return std::all_of(all.begin(), all.end(),
-                     [this](const net::NodeRecord* record) { return record->id() == context_.id; });
-}
-
 bool Bootstrap::seeks_others() const {
   const bool has_chosen = std::any_of(sources_.begin(), sources_.end(), [](const auto& source) {
     return source->channel != nullptr && !source->found;
   });
-  return alone() || (!has_chosen && has_no_record());
+  return alone() || (!has_chosen && has_no_other_record(context_));
 }
 
 bool Bootstrap::knows_nobody() const {
-  return has_no_record() && std::none_of(sources_.begin(), sources_.end(), [](const auto& source) {
+  return has_no_other_record(context_) &&
+         std::none_of(sources_.begin(), sources_.end(), [](const auto& source) {
            return source->busy || (source->channel != nullptr && !source->tracker);
          });
 }

@@ -86,7 +86,6 @@ class Bootstrap {
   void next_cached(Source& source);
   bool give_up(Source& source, const Error& error);
   bool any_connected() const;
-  bool has_no_record() const;  // of another node
   bool may_dial(const net::NodeEndpoint& at) const;
   void try_source(Source& source);
   void dial(Source& source);
