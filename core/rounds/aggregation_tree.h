@@ -13,10 +13,10 @@
 
 namespace neuroshard::rounds {
 
-inline constexpr outer::CodecOptions sub_aggregate_codec{outer::Codec::Int8, 64};
+inline constexpr outer::CodecOptions sub_aggregate_codec{outer::Codec::Int8};
 
 // Sub-groups of n contributors. While they are few, sub-groups are small: a rule over three sub-groups or fewer
-// can't outvote a bad one.
+// can't outvote a bad one. most ≥ 2. Fewer than n where n > most, so that levels come to an end.
 std::size_t sub_group_count(std::size_t n, std::size_t most);
 
 // Positions in `ids` by sub-group. The beacon is newer than the contributions, so nobody chooses its sub-group.

@@ -64,6 +64,7 @@ class TestAggregationTree : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void everybody_is_dealt_once();
+  void groups_of_any_size_end_in_one();
   void few_are_aggregated_at_once();
   void more_than_one_aggregation_takes();
   void liars_end_with_their_sub_groups();
@@ -84,6 +85,21 @@ void TestAggregationTree::everybody_is_dealt_once() {
     // Another beacon or row deals anew.
     QVERIFY(deal_sub_groups(id_of(2), 3, ids, 16) != dealt);
     QVERIFY(deal_sub_groups(id_of(1), 4, ids, 16) != dealt);
+  }
+}
+
+void TestAggregationTree::groups_of_any_size_end_in_one() {
+  for (std::size_t most = 2; most <= 16; ++most)
+    for (std::size_t n = most + 1; n <= 200; ++n)
+      QVERIFY2(sub_group_count(n, most) < n, qPrintable(QString("%1 of at most %2").arg(n).arg(most)));
+  OuterRules rules;
+  rules.group_members = 2;
+  for (const std::size_t count : {3u, 4u, 9u}) {
+    std::vector<float> out(values);
+    const auto report = tree_of(rules, {id_of(1), 0}, inputs_of(rules, count, 0), 1000, out);
+    QVERIFY(report.ok());
+    QCOMPARE(report->counted, count);
+    for (const float value : out) QVERIFY(std::fabs(value - 1.0f) < 0.1f);
   }
 }
 
