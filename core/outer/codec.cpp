@@ -133,7 +133,7 @@ Expected<Codec> codec_from_name(std::string_view name) {
 }
 
 std::uint64_t max_payload_bytes(const CodecOptions& options, std::uint64_t count) {
-  if (!valid(options) || count == 0 || count > codec_max_values) return 0;
+  if (!valid(options) || count == 0 || count > max_values(options.codec)) return 0;
   switch (options.codec) {
     case Codec::TopK: return codec_header_bytes + detail::max_top_k_body_bytes(options.k, count);
     case Codec::SeedTopK: return codec_header_bytes + detail::max_seed_top_k_body_bytes(count);
@@ -183,7 +183,7 @@ Expected<CodecHeader> read_codec_header(ByteSpan payload) {
   if (!k_fits || payload[reserved_at] != 0)
     return not_a_payload(fmt::format("k {} is invalid for codec {}, or a reserved byte is set",
                                      header.options.k, to_string(header.options.codec)));
-  if (header.count == 0 || header.count > codec_max_values)
+  if (header.count == 0 || header.count > max_values(header.options.codec))
     return not_a_payload(fmt::format("{} is not a valid number of values", header.count));
   return header;
 }
@@ -229,9 +229,10 @@ Expected<void> check_encodable(const CodecOptions& options, std::uint64_t count)
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("Codec {} with k {} does not exist; k of topk is 1 to {}.",
                                   static_cast<int>(options.codec), options.k, codec_chunk));
-  if (count == 0 || count > codec_max_values)
+  if (const std::uint64_t most = max_values(options.codec); count == 0 || count > most)
     return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("A delta has 1 to {} values; this one has {}.", codec_max_values, count));
+                      fmt::format("A delta of codec {} has 1 to {} values; this one has {}.",
+                                  to_string(options.codec), most, count));
   return {};
 }
 

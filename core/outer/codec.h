@@ -51,8 +51,11 @@ inline constexpr std::size_t codec_chunk = 4096;  // values
 // 2^64. A delta beyond it comes from a diverged run or a Byzantine peer; sums of squares of such values would
 // be next.
 inline constexpr float codec_magnitude_limit = 18446744073709551616.0f;
-// No slot is larger; indices of SeedTopK have 32 bits.
-inline constexpr std::uint64_t codec_max_values = (std::uint64_t{1} << 32) - 1;
+// Of one payload: a row can be a whole model, with as many parameters as compute/shape_limits.h allows. The places
+// of SeedTopK have 32 bits.
+constexpr std::uint64_t max_values(Codec codec) {
+  return codec == Codec::SeedTopK ? (std::uint64_t{1} << 32) - 1 : std::uint64_t{1} << 42;
+}
 
 struct CodecOptions {
   Codec codec = Codec::Int8;

@@ -139,6 +139,28 @@ class TestCodec : public QObject {
     QCOMPARE(max_payload_bytes({Codec::Int8}, 0), 0u);
   }
 
+  // The 32-bit places of seed-topk bound that codec alone.
+  void a_row_can_be_a_whole_model() {
+    constexpr std::uint64_t parameters = std::uint64_t{1} << 42, places = (std::uint64_t{1} << 32) - 1;
+    const std::vector<float> values = oracle::sample("normal", 300, 1);
+    for (const Codec codec : all_codecs) {
+      const std::uint64_t most = codec == Codec::SeedTopK ? places : parameters;
+      QVERIFY2(max_payload_bytes({codec}, most) > 0, to_string(codec).data());
+      QCOMPARE(max_payload_bytes({codec}, most + 1), 0u);
+      QVERIFY(outer::detail::check_encodable({codec}, most).ok());
+      QCOMPARE(outer::detail::check_encodable({codec}, most + 1).error().code, ErrorCode::InvalidArgument);
+      Bytes head = *encode({codec}, values);
+      head.resize(codec_header_bytes);
+      store_le<std::uint64_t>(head.data() + 8, most);
+      const auto header = read_codec_header(head);
+      QVERIFY(header.ok() && header->count == most);
+      store_le<std::uint64_t>(head.data() + 8, most + 1);
+      QVERIFY(!read_codec_header(head).ok());
+    }
+    QVERIFY(max_payload_bytes({Codec::Fp32}, parameters) == codec_header_bytes + 4 * parameters);
+    QVERIFY(max_payload_bytes({Codec::Int8}, parameters) == codec_header_bytes + parameters / 256 * 258);
+  }
+
   // Just under the limit: what is sent can be read, or is refused where it is sent.
   void nothing_is_sent_that_the_other_side_refuses() {
     const float edge = std::nextafter(codec_magnitude_limit, 0.0f);
