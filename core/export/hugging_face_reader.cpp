@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -94,7 +96,7 @@ Expected<void> check_kind(const Config& config, bool sparse) {
   return {};
 }
 
-Expected<void> read_sizes(const Config& config, compute::ModelShape* shape) {
+Expected<void> read_sizes(const Config& config, bool sparse, compute::ModelShape* shape) {
   NS_ASSIGN_OR_RETURN(shape->layers, config.number("num_hidden_layers"));
   NS_ASSIGN_OR_RETURN(shape->hidden, config.number("hidden_size"));
   NS_ASSIGN_OR_RETURN(shape->heads, config.number("num_attention_heads"));
@@ -104,7 +106,8 @@ Expected<void> read_sizes(const Config& config, compute::ModelShape* shape) {
   NS_ASSIGN_OR_RETURN(shape->ffn, config.number("intermediate_size"));
   NS_ASSIGN_OR_RETURN(shape->vocab, config.number("vocab_size"));
   NS_ASSIGN_OR_RETURN(shape->sequence, config.number("max_position_embeddings"));
-  NS_ASSIGN_OR_RETURN(shape->rms_epsilon, config.real("rms_norm_eps", 1e-6));
+  // Transformers' defaults of LlamaConfig and MixtralConfig.
+  NS_ASSIGN_OR_RETURN(shape->rms_epsilon, config.real("rms_norm_eps", sparse ? 1e-5 : 1e-6));
   return {};
 }
 
@@ -132,7 +135,7 @@ Expected<compute::ModelShape> parse_hugging_face_config(ByteSpan file) {
   if (!sparse && kind != "llama") return unsupported(fmt::format("architecture \"{}\"", kind.substr(0, 40)));
   NS_RETURN_IF_ERROR(check_kind(config, sparse));
   compute::ModelShape shape;
-  NS_RETURN_IF_ERROR(read_sizes(config, &shape));
+  NS_RETURN_IF_ERROR(read_sizes(config, sparse, &shape));
   NS_ASSIGN_OR_RETURN(shape.rope_theta, read_rotation(config, sparse ? 1e6 : 1e4));
   if (sparse) {
     NS_ASSIGN_OR_RETURN(shape.experts, config.number("num_local_experts"));
@@ -199,13 +202,15 @@ Expected<void> HuggingFaceModel::read(const tensor::TensorEntry& entry, std::uin
   NS_RETURN_IF_ERROR(file_->read_at(header_.data_offset + entry.begin + first * size, stored));
   if (entry.spec.type == tensor::DType::F32) {
     std::memcpy(values.data(), stored.data(), stored.size());
-    return {};
+  } else {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto bits = load_le<std::uint16_t>(stored.data() + i * size);
+      values[i] = entry.spec.type == tensor::DType::BF16 ? from_bf16(bits) : from_f16(bits);
+    }
   }
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto bits = load_le<std::uint16_t>(stored.data() + i * size);
-    values[i] = entry.spec.type == tensor::DType::BF16 ? from_bf16(bits) : from_f16(bits);
-  }
-  return {};
+  if (std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) return {};
+  return make_error(ErrorCode::Corrupt, fmt::format("{}: {} has a value that is not a finite number",
+                                                    hugging_face_weights, entry.spec.name));
 }
 
 Expected<void> HuggingFaceModel::read_slot(compute::SlotId slot, Span<float> values) {

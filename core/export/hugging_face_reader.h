@@ -29,6 +29,7 @@ class HuggingFaceModel {
 
   const compute::ModelShape& shape() const { return shape_; }
   // The parameters of a slot in the order of its flat buffer. values: exactly slot_parameter_count floats.
+  // Corrupt, here and below: a value is not a finite number.
   Expected<void> read_slot(compute::SlotId slot, Span<float> values);
   // `values.size()` of a parameter from `first` on, as fp32.
   Expected<void> read_parameter(const compute::ParameterInfo& parameter, std::uint64_t first,

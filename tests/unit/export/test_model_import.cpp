@@ -206,6 +206,46 @@ class TestModelImport : public QObject {
     QCOMPARE(open_hugging_face_folder(disk_, "/hf").value().model.shape().rope_theta, theta);
   }
 
+  void the_usual_epsilon_is_that_of_the_kind_data() {
+    QTest::addColumn<unsigned>("experts");
+    QTest::addColumn<float>("epsilon");
+    QTest::newRow("llama") << 1u << 1e-6f;
+    QTest::newRow("mixtral") << 2u << 1e-5f;
+  }
+  void the_usual_epsilon_is_that_of_the_kind() {
+    QFETCH(const unsigned, experts);
+    QFETCH(const float, epsilon);
+    start(experts);
+    export_to("huggingface", "/hf", entry_);
+    change("config.json", [](json& c) { c.erase("rms_norm_eps"); });
+    QCOMPARE(open_hugging_face_folder(disk_, "/hf").value().model.shape().rms_epsilon, epsilon);
+  }
+
+  void weights_are_finite_data() {
+    QTest::addColumn<QByteArray>("format");
+    QTest::addColumn<QByteArray>("last");  // the bytes of the last value
+    QTest::newRow("not a number") << QByteArray("huggingface") << QByteArray::fromHex("0000c07f");
+    QTest::newRow("infinite f16") << QByteArray("huggingface:f16") << QByteArray::fromHex("007c");
+    QTest::newRow("infinite bf16") << QByteArray("huggingface:bf16") << QByteArray::fromHex("80ff");
+  }
+  void weights_are_finite() {
+    QFETCH(const QByteArray, format);
+    QFETCH(const QByteArray, last);
+    start();
+    export_to(format, "/hf", entry_);
+    std::string file = text("/hf/model.safetensors");
+    file.replace(file.size() - static_cast<std::size_t>(last.size()), std::string::npos, last.toStdString());
+    QVERIFY(storage::write_file_atomic(disk_, "/hf/model.safetensors", as_bytes(file)).ok());
+    auto source = open_hugging_face_folder(disk_, "/hf").value();
+    auto writer = checkpoint::Writer::open(disk_, key_, "/other").value();
+    const auto refused = import_model(writer, source, tiny_manifest(0, source.model.shape()), {});
+    QVERIFY(!refused.ok());
+    QCOMPARE(refused.error().code, ErrorCode::Corrupt);
+    const std::string& said = refused.error().message;
+    QVERIFY2(said.find("has a value that is not a finite number") != std::string::npos, said.c_str());
+    QVERIFY(disk_.list("/other")->empty());
+  }
+
   void foreign_tensors_are_named() {
     start(2);
     export_to("huggingface", "/hf", entry_);
