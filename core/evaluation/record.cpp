@@ -5,6 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/base/utf8.h"
+
 namespace neuroshard::evaluation {
 namespace {
 
@@ -70,12 +72,9 @@ bool nested_too_deep(std::string_view line) {
   return false;
 }
 
-// Without a character cut in two.
-std::string shortened(std::string name) {
-  if (name.size() <= max_record_name) return name;
-  std::size_t end = max_record_name;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;
-  return name.substr(0, end);
+// Valid before it is cut: U+FFFD has more bytes than what it replaces.
+std::string shortened(const std::string& name) {
+  return valid_utf8(name, max_record_name);
 }
 
 }  // namespace

@@ -92,6 +92,21 @@ class TestRecord : public QObject {
     QCOMPARE(back[0].text, record.text.substr(0, max_record_name));
   }
 
+  // A replaced byte takes three.
+  void names_that_are_no_text_come_back() {
+    Record record = sample(1);
+    record.text = std::string(150, '\xff');
+    record.baseline_text = std::string(300, '\x80');
+    QVERIFY(append_record(disk_, "/d", record).ok());
+    const auto records = read_records(disk_, "/d");
+    QCOMPARE(records->unreadable, std::uint64_t{0});
+    QCOMPARE(records->newest.size(), std::size_t{1});
+    std::string replaced;
+    while (replaced.size() + 3 <= max_record_name) replaced += "\xEF\xBF\xBD";
+    QCOMPARE(records->newest[0].text, replaced);
+    QCOMPARE(records->newest[0].baseline_text, replaced);
+  }
+
  private:
   MemoryFileEnv disk_;
 };
