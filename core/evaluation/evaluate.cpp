@@ -172,7 +172,7 @@ Expected<void> check(ByteSpan text, const Options& options) {
   if (text.size() > max_text_bytes)
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("the text has more than {} MiB; give a part of it", max_text_bytes >> 20));
-  if (options.window < 2 || options.stride < 1 || options.stride > options.window)
+  if (options.stride < 1 || options.stride > options.window)
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("the stride is 1 to {} tokens, not {}", options.window, options.stride));
   return {};

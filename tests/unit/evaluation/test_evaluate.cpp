@@ -39,6 +39,7 @@ class TestEvaluate : public QObject {
     for (const int length : {1, 7, 8, 9, 63, 64, 65, 200}) {
       for (const int stride : {1, 3, 4, 8})
         QTest::addRow("%d by %d", length, stride) << length << 8 << stride;
+      QTest::addRow("%d, each alone", length) << length << 1 << 1;
     }
   }
   void every_token_is_scored_once() {
@@ -92,6 +93,10 @@ class TestEvaluate : public QObject {
     }
     QCOMPARE(result->model.cloze_right, right);
     QVERIFY(right > 0 && right < 50);
+    // A window of one token sees the last one of the passage.
+    const auto narrow = evaluate(stage, baseline, encoder, as_bytes(text), {1, 1, 50, 3});
+    QVERIFY2(narrow.ok(), narrow.ok() ? "" : narrow.error().describe().c_str());
+    QCOMPARE(narrow->questions, 50u);
   }
 
   void wrong_requests_are_named() {
@@ -99,7 +104,7 @@ class TestEvaluate : public QObject {
     const NGram baseline = some_baseline(encoder);
     test::FakeStage stage;
     QCOMPARE(evaluate(stage, baseline, encoder, {}, {8, 4, 0, 1}).error().code, ErrorCode::InvalidArgument);
-    for (const Options& options : {Options{8, 0, 0, 1}, Options{8, 9, 0, 1}, Options{1, 1, 0, 1}})
+    for (const Options& options : {Options{8, 0, 0, 1}, Options{8, 9, 0, 1}, Options{1, 2, 0, 1}})
       QCOMPARE(evaluate(stage, baseline, encoder, as_bytes("text"), options).error().code,
                ErrorCode::InvalidArgument);
     CancelSource cancel;
