@@ -66,6 +66,7 @@ void shuffle_first(std::vector<T>& items, std::size_t count, Rng& rng) {
 }  // namespace
 
 std::vector<ClozeQuestion> make_cloze(ByteSpan text, std::size_t count, std::uint64_t seed) {
+  if (count == 0) return {};
   Words words(text);
   Rng rng(seed);
   std::vector<Candidate> chosen = words.take_candidates();

@@ -24,6 +24,7 @@ class TestEvalCommand : public QObject {
   }
   void the_model_stands_beside_the_ngrams();
   void results_are_repeated_and_listed();
+  void without_a_cloze_task_nothing_is_said_of_it();
   void the_history_is_exported();
   void beside_a_running_core();
   void a_hugging_face_folder_comes_back();
@@ -74,6 +75,19 @@ void TestEvalCommand::results_are_repeated_and_listed() {
   for (const QStringList& wrong : {QStringList{"--stride", "100000"}, QStringList{"--checkpoint", "77"},
                                    QStringList{"--baseline", lab_.path("nothing")}})
     QVERIFY2(!evaluate(wrong).ok(), qPrintable(wrong.join(' ')));
+}
+
+void TestEvalCommand::without_a_cloze_task_nothing_is_said_of_it() {
+  const ProcessResult without = run_node(in_d({"eval", lab_.path("held-out.txt"), "--cloze", "0"}));
+  QVERIFY2(without.ok() && without.out.contains("n-gram"), without.text().constData());
+  QVERIFY2(!without.err.contains("cloze task"), without.text().constData());
+  QFile figures(lab_.path("figures.txt"));
+  QVERIFY(figures.open(QIODevice::WriteOnly));
+  figures.write("1 2 3 4 5 6 7 8 9");
+  figures.close();
+  const ProcessResult wordless = run_node(in_d({"eval", lab_.path("figures.txt")}));
+  QVERIFY2(wordless.ok() && wordless.err.contains("no words for the cloze task"),
+           wordless.text().constData());
 }
 
 void TestEvalCommand::the_history_is_exported() {

@@ -84,7 +84,8 @@ void show_line(const char* name, const Side& side, const Record& record, Command
                                   side.bits_per_byte, cloze_text(side, record)));
 }
 
-void show(const Record& r, CommandContext& context) {
+// asked: most questions of the cloze task.
+void show(const Record& r, std::size_t asked, CommandContext& context) {
   context.output.json_line(json_of(r));
   context.output.line(fmt::format("{} (step {}) on {}: {} bytes, {} tokens", r.checkpoint, r.step, r.text,
                                   r.text_bytes, r.text_tokens));
@@ -92,6 +93,7 @@ void show(const Record& r, CommandContext& context) {
       fmt::format("{:<8}  {:>12}  {:>13}  {:>10}", "", "perplexity", "bits per byte", "cloze"));
   show_line("model", r.model, r, context);
   show_line("n-gram", r.baseline, r, context);
+  if (asked == 0) return;
   context.output.note(r.cloze_questions == 0
                           ? std::string("The text has no words for the cloze task.")
                           : fmt::format("Cloze: {} questions, {} choices, chance {:.1f} %. n-grams of {}.",
@@ -214,7 +216,7 @@ Expected<void> run_eval(const EvalFlags& flags, CommandContext& context) {
   Record record = make_record(result, options, entry, text, baseline);
   record.at = context.clock.wall_now();
   record.tokenizer_hash = tokenizer_hash;
-  show(record, context);
+  show(record, flags.questions, context);
   return evaluation::append_record(context.files, directory, record);
 }
 
