@@ -5,24 +5,12 @@
 #include <unistd.h>
 
 #include "app/node/exit_code.h"
+#include "core/platform/process/stop_signals.h"
 
 namespace neuroshard::app {
-namespace {
 
-sigset_t stop_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGHUP);
-  return set;
-}
-
-}  // namespace
-
-StopSignal::StopSignal() {
-  const sigset_t set = stop_signals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+StopSignal::StopSignal() : signals_(platform::stop_signals()) {
+  pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   // A closed reader is an error of the next write (Output::writable), not the end of a training run.
   signal(SIGPIPE, SIG_IGN);
   watcher_ = std::thread([this] { watch(); });
@@ -35,11 +23,10 @@ StopSignal::~StopSignal() {
 }
 
 void StopSignal::watch() {
-  const sigset_t set = stop_signals();
   bool interrupted = false;
   while (true) {
     int number = 0;
-    if (sigwait(&set, &number) != 0) continue;
+    if (sigwait(&signals_, &number) != 0) continue;
     if (ending_.load()) return;
     if (number == SIGINT && interrupted) _exit(static_cast<int>(ExitCode::Interrupted));
     interrupted = interrupted || number == SIGINT;

@@ -1,6 +1,8 @@
-// SIGINT, SIGTERM and SIGHUP as a request to stop cleanly. A second SIGINT ends the process at once: the
+// The signals of stop_signals() as a request to stop cleanly. A second SIGINT ends the process at once: the
 // newest complete checkpoint is on the disk at any moment, so impatience costs time, never data.
 #pragma once
+
+#include <signal.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -30,6 +32,7 @@ class StopSignal {
  private:
   void watch();
 
+  const sigset_t signals_;
   CancelSource source_;
   std::mutex mutex_;
   std::condition_variable requested_;

@@ -28,6 +28,7 @@ class TestControl : public QObject {
   void logs_are_shown_and_followed();
   void stop_leaves_a_checkpoint_and_a_free_directory();
   void node_in_a_folder_with_a_long_name_is_found();
+  void a_closed_terminal_leaves_a_node_of_nohup();
   void killed_node_is_recognised();
   void second_run_is_75();
   void commands_without_a_node_say_so();
@@ -313,6 +314,24 @@ void TestControl::node_in_a_folder_with_a_long_name_is_found() {
   node.terminate();
   const ProcessResult ended = node.finish();
   QVERIFY2(!ended.crashed && !ended.timed_out, ended.text().constData());
+}
+
+// A node that waits for the signal has it blocked, and gets it although nohup has it ignored.
+void TestControl::a_closed_terminal_leaves_a_node_of_nohup() {
+  NodeProcess node({node_program(), "run", "--data-dir", lab_.path("nohup"), "--json"}, environment("nohup"),
+                   {}, {}, "nohup");
+  QVERIFY(node.next_line().has_value());
+  QFile file("/proc/" + QString::number(node.pid()) + "/status");
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  quint64 blocked = 0;
+  for (const QByteArray& line : file.readAll().split('\n'))
+    if (line.startsWith("SigBlk:")) blocked = line.mid(7).trimmed().toULongLong(nullptr, 16);
+  QCOMPARE((blocked >> (SIGHUP - 1)) & 1, quint64{0});
+  QCOMPARE((blocked >> (SIGTERM - 1)) & 1, quint64{1});
+  QCOMPARE(::kill(static_cast<pid_t>(node.pid()), SIGHUP), 0);
+  QVERIFY(command({"status"}, "nohup").ok());
+  node.terminate();
+  QVERIFY2(!node.finish().timed_out, "it does not end");
 }
 
 void TestControl::killed_node_is_recognised() {

@@ -67,7 +67,7 @@ class Build:
 
 
 def stop(process):
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
     try:
         process.wait(60)
     except subprocess.TimeoutExpired:

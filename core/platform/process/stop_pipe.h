@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM and SIGHUP as something that can be read: for programs with an event loop of their own. The
+// The signals of stop_signals.h as something that can be read: for programs with an event loop of their own. The
 // handler writes one byte; nothing else happens in it.
 #pragma once
 

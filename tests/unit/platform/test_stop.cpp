@@ -1,4 +1,6 @@
 // Stop signals that can be read, and programs that are asked to end.
+#include <unistd.h>
+
 #include <atomic>
 #include <csignal>
 
@@ -9,6 +11,7 @@
 #include "core/platform/process/input_end.h"
 #include "core/platform/process/process_control.h"
 #include "core/platform/process/stop_pipe.h"
+#include "core/platform/process/stop_signals.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard::platform;  // NOLINT
@@ -18,6 +21,7 @@ class TestStop : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void signals_can_be_read();
+  void ignored_signals_stay_ignored();
   void one_at_a_time();
   void a_process_is_asked_to_end();
   void only_that_very_process();
@@ -27,6 +31,7 @@ class TestStop : public QObject {
 
 void TestStop::signals_can_be_read() {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    std::signal(signal, SIG_DFL);  // whatever started the test
     const auto pipe = StopPipe::install();
     QVERIFY(pipe.ok());
     QSocketNotifier notifier(pipe->descriptor(), QSocketNotifier::Read);
@@ -39,6 +44,26 @@ void TestStop::signals_can_be_read() {
     QCOMPARE(told, 0);
     QCOMPARE(std::raise(signal), 0);
     QTRY_COMPARE(told, 1);
+  }
+}
+
+void TestStop::ignored_signals_stay_ignored() {
+  for (const int signal : {SIGINT, SIGHUP}) {
+    std::signal(signal, SIG_IGN);
+    const sigset_t caught = stop_signals();
+    QCOMPARE(sigismember(&caught, signal), 0);
+    QCOMPARE(sigismember(&caught, SIGTERM), 1);
+    {
+      const auto pipe = StopPipe::install();
+      QVERIFY(pipe.ok());
+      QCOMPARE(std::raise(signal), 0);
+      char byte = 0;
+      QCOMPARE(read(pipe->descriptor(), &byte, 1), ssize_t{-1});  // nothing is in it
+      QCOMPARE(std::raise(SIGTERM), 0);
+      QCOMPARE(read(pipe->descriptor(), &byte, 1), ssize_t{1});
+    }
+    QCOMPARE(std::raise(signal), 0);  // this program still lives
+    std::signal(signal, SIG_DFL);
   }
 }
 
