@@ -160,6 +160,21 @@ class TestGenesisDownload : public QObject {
     QVERIFY(!QFile::exists(path("leak/publisher.key")));
   }
 
+  // Such a link names a volume that is not mounted now: a new key would take its place.
+  void a_key_behind_a_broken_link_is_not_replaced() {
+    const QString link = path("unmounted.key");
+    QVERIFY(QFile::link(path("volume/secret.key"), link));
+    const QList<QStringList> commands{
+        {"genesis", "build", path("text"), "--out", path("unmade"), "--key", link},
+        {"tracker", "--profile", "devnet", "--address", "127.0.0.1", "--port", "0", "--lan", "--key", link}};
+    for (const QStringList& words : commands) {
+      const ProcessResult refused = test::run_node(words, 10'000);
+      QVERIFY2(!refused.timed_out && refused.exit_code > 0, refused.text());
+      QVERIFY2(refused.err.contains("unmounted.key"), refused.text());
+      QVERIFY(QFileInfo(link).isSymLink());
+    }
+  }
+
   // kill -9 after the first shards; the same command keeps them and ends with a good dataset.
   void build_killed_and_given_again() {
     {

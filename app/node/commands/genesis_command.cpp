@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "app/node/command.h"
+#include "app/node/commands/key_file.h"
 #include "app/node/commands/open_directory.h"
 #include "app/node/output/progress.h"
-#include "core/crypto/node_key.h"
 #include "core/data/publisher.h"
 #include "core/data/remote_dataset.h"
 #include "core/serve/http_file_server.h"
@@ -59,21 +59,13 @@ Expected<Bytes> parse_network(const std::string& text) {
   return Bytes(id->begin(), id->end());
 }
 
-// Reads the publisher's key, or makes one if the file is missing.
 Expected<crypto::KeyPair> open_publisher_key(CommandContext& context, const std::string& path) {
-  if (context.files.exists(path)) {
-    NS_ASSIGN_OR_RETURN(const Bytes bytes,
-                        storage::read_file(context.files, path, crypto::node_key_file_bytes));
-    auto key = crypto::decode_node_key(bytes);
-    if (!key.ok()) return std::move(key).error().with_context(path);
-    return key;
+  NS_ASSIGN_OR_RETURN(KeyFromFile file, read_or_make_key(context, path));
+  if (file.made) {
+    context.output.note(
+        fmt::format("Created the publisher key {}. Keep it: only its owner can update this dataset.", path));
   }
-  crypto::KeyPair key = crypto::KeyPair::generate(context.entropy);
-  const crypto::Secret bytes = crypto::encode_node_key(key);
-  NS_RETURN_IF_ERROR(storage::write_file_atomic(context.files, path, bytes.bytes()));
-  context.output.note(
-      fmt::format("Created the publisher key {}. Keep it: only its owner can update this dataset.", path));
-  return key;
+  return std::move(file.key);
 }
 
 // "NAME=PATH", or a path under the name given by --source.

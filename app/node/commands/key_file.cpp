@@ -5,7 +5,8 @@
 namespace neuroshard::app {
 
 Expected<KeyFromFile> read_or_make_key(CommandContext& context, const std::string& path) {
-  if (context.files.exists(path)) {
+  NS_ASSIGN_OR_RETURN(const bool present, context.files.has_name(path));
+  if (present) {
     NS_ASSIGN_OR_RETURN(Bytes bytes, storage::read_file(context.files, path, crypto::node_key_file_bytes));
     auto key = crypto::decode_node_key(bytes);
     crypto::wipe(bytes);
