@@ -378,7 +378,8 @@ std::string addresses_notice(const NetworkProfile& profile) {
   if (!lacks_first_addresses(profile) || is_public(profile.consensus)) return {};
   return fmt::format(
       "The profile of {} names no bootstrap or tracker. Its nodes find each other by --peer, --tracker or an "
-      "invitation, and by --lan in one local network.",
+      "invitation, and by --lan in one local network. Without --lan they also meet in the public "
+      "BitTorrent DHT, unless the setting mainline_rendezvous is off.",
       profile.consensus.name);
 }
 

@@ -104,7 +104,7 @@ Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& co
   return opened;
 }
 
-// A node that begins with no address of its network finds no peers.
+// A node that begins with no address of its network may need long to find peers, and is listed in public.
 void explain_addresses(const RunFlags& flags, const OpenedDirectory& opened, CommandContext& context) {
   const config::DataDirectory& directory = *opened.directory;
   const std::string notice = config::addresses_notice(directory.profile());

@@ -411,6 +411,7 @@ void TestNetworkProfile::a_network_without_addresses_says_how_nodes_meet() {
   QVERIFY(addresses_notice(village).empty());
   village.directory.bootstrap.clear();
   QVERIFY(addresses_notice(village).find("--peer") != std::string::npos);
+  QVERIFY(addresses_notice(village).find("mainline_rendezvous") != std::string::npos);
   QVERIFY(network_notice(village).empty());
   village.directory.trackers = {"example.org:28765"};
   QVERIFY(addresses_notice(village).empty());
