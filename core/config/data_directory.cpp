@@ -259,16 +259,18 @@ Expected<void> DataDirectory::open_identity(const DataDirectoryOptions& options)
 }
 
 Expected<void> DataDirectory::store_settings(SettingsFile file) {
-  // Resolve first: a file that would not open again must not be written.
+  // Resolve and read first: a file that would not open again must not be written.
   NS_ASSIGN_OR_RETURN(Settings settings, Settings::resolve({&profile_, &file, environment_, setting_flags_}));
+  const std::string text = format_settings(file);
+  if (auto read = parse_settings(as_bytes(text)); !read.ok())
+    return std::move(read).error().with_context("the new " + settings_path());
   NS_ASSIGN_OR_RETURN(const bool present, services_.files.has_name(settings_path()));
   if (present) {
     NS_ASSIGN_OR_RETURN(const Bytes old,
                         storage::read_file(services_.files, settings_path(), max_settings_bytes));
     NS_RETURN_IF_ERROR(storage::write_file_atomic(services_.files, settings_path() + ".bak", old));
   }
-  NS_RETURN_IF_ERROR(
-      storage::write_file_atomic(services_.files, settings_path(), as_bytes(format_settings(file))));
+  NS_RETURN_IF_ERROR(storage::write_file_atomic(services_.files, settings_path(), as_bytes(text)));
   settings_file_ = std::move(file);
   const std::lock_guard lock(settings_mutex_);
   settings_ = std::move(settings);

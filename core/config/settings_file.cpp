@@ -60,7 +60,14 @@ Expected<SettingsFile> parse_settings(ByteSpan toml) {
     if (!text.ok()) return at_line(node.source(), std::move(text).error());
     auto value = parse_setting(*id, *text);
     if (!value.ok()) return at_line(node.source(), std::move(value).error());
-    file.emplace_back(*id, std::move(*value));
+    // A file that has a setting under two of its names: the current one counts.
+    const auto same =
+        std::find_if(file.begin(), file.end(), [&id](const auto& entry) { return entry.first == *id; });
+    if (same == file.end()) {
+      file.emplace_back(*id, std::move(*value));
+    } else if (key.str() == setting_info(*id).name) {
+      same->second = std::move(*value);
+    }
   }
   std::sort(file.begin(), file.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return file;

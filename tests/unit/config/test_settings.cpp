@@ -293,6 +293,15 @@ void TestSettings::former_names_are_still_read() {
   const auto file = parse_settings(as_bytes(std::string("checkpoint_daily_write_budget = \"3GiB\"\n")));
   QVERIFY(file.ok() && file->size() == 1);
   QVERIFY(format_settings(*file).find("\ndaily_write_budget = \"3GiB\"\n") != std::string::npos);
+  // In either order of the lines.
+  for (const char* text : {"checkpoint_daily_write_budget = \"1GiB\"\ndaily_write_budget = \"2GiB\"\n",
+                           "daily_write_budget = \"2GiB\"\ncheckpoint_daily_write_budget = \"1GiB\"\n"}) {
+    const auto twice = parse_settings(as_bytes(std::string(text)));
+    QVERIFY(twice.ok() && twice->size() == 1);
+    QCOMPARE(twice->front().second.number, std::uint64_t{2} << 30);
+    const std::string written = format_settings(*twice);
+    QVERIFY(parse_settings(as_bytes(written)).ok());
+  }
   const auto both = [](const std::string& name) -> std::optional<std::string> {
     if (name == "NEUROSHARD_CHECKPOINT_DAILY_WRITE_BUDGET") return "1GiB";
     if (name == "NEUROSHARD_DAILY_WRITE_BUDGET") return "2GiB";
