@@ -89,7 +89,7 @@ class RemoteCoreLink::Session : public std::enable_shared_from_this<Session> {
       why.process = file->process;
     } else if (file.error().code == ErrorCode::Unavailable) {
       why.kind = CoreAbsence::Kind::Killed;
-    } else if (platform::find_process(last_.pid) == last_ && last_.pid != 0) {
+    } else if (platform::may_live(last_)) {
       why.kind = CoreAbsence::Kind::Silent;  // it serves no longer and still writes: the data is not free yet
       why.process = last_;
     }

@@ -107,8 +107,7 @@ Expected<ControlFile> read_control_file(const std::string& path) {
 Expected<ControlFile> find_core(const std::string& runtime_directory, const std::string& data_directory) {
   const std::string path = control_file_path(runtime_directory, data_directory);
   NS_ASSIGN_OR_RETURN(ControlFile file, read_control_file(path));
-  const auto process = platform::find_process(file.process.pid);
-  if (!process || *process != file.process) {
+  if (!platform::may_live(file.process)) {
     return make_error(
         ErrorCode::Unavailable,
         fmt::format("process {} ended without a clean stop and left {} behind", file.process.pid, path));

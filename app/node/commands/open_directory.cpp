@@ -77,7 +77,7 @@ std::string read_told_crashes(storage::FileEnv& files, const std::string& folder
 
 std::optional<Error> directory_in_use(const std::string& path, const Clock& clock) {
   // The record stays when the holder has ended, and another process may have its number now.
-  if (!platform::find_process(platform::read_lock_holder(path).pid)) return std::nullopt;
+  if (!platform::may_live({platform::read_lock_holder(path).pid, 0})) return std::nullopt;
   const auto lock = platform::DirectoryLock::acquire(path, clock);
   if (lock.ok() || lock.error().code != ErrorCode::Busy) return std::nullopt;
   return lock.error();

@@ -36,7 +36,7 @@ Expected<void> stop(CommandContext& context) {
   bool ended = false;
   for (int i = 0; i < (ends_already ? final_looks : looks); ++i) {
     if (ends_already) view = client->node().snapshot();  // the final checkpoint may come only now
-    ended = platform::find_process(client->process().pid) != client->process();
+    ended = !platform::may_live(client->process());
     if (ended || context.stop_signal->wait_for(look)) break;
   }
   if (ends_already && !ended) {

@@ -6,6 +6,7 @@
 
 #include <QProcess>
 #include <QSocketNotifier>
+#include <QTemporaryDir>
 #include <QtTest>
 
 #include "core/platform/process/input_end.h"
@@ -25,6 +26,7 @@ class TestStop : public QObject {
   void one_at_a_time();
   void a_process_is_asked_to_end();
   void only_that_very_process();
+  void a_process_that_the_system_hides_may_live();
   void the_end_of_the_input_is_told();
   void an_open_input_is_no_end();
 };
@@ -99,6 +101,29 @@ void TestStop::only_that_very_process() {
   QCOMPARE(child.state(), QProcess::Running);
   child.kill();
   QVERIFY(child.waitForFinished());
+}
+
+// As with hidepid: nothing of the process is in /proc.
+void TestStop::a_process_that_the_system_hides_may_live() {
+  QTemporaryDir hidden;
+  const std::string proc = hidden.path().toStdString();
+  QProcess child;
+  child.start("sleep", {"600"});
+  QVERIFY(child.waitForStarted());
+  const auto process = find_process(child.processId());
+  QVERIFY(process.has_value());
+  ProcessIdentity other = *process;
+  other.start += 1;
+  QVERIFY(may_live(*process));
+  QVERIFY(may_live({process->pid, 0}));
+  QVERIFY(!may_live(other));
+  QVERIFY(may_live(*process, proc));
+  QVERIFY(may_live(other, proc));
+  child.kill();
+  QVERIFY(child.waitForFinished());
+  QVERIFY(!may_live(*process));
+  QVERIFY(!may_live(*process, proc));
+  QVERIFY(!may_live({0, 0}, proc));
 }
 
 void TestStop::the_end_of_the_input_is_told() {
