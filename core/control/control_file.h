@@ -1,7 +1,7 @@
 // control.json: the address of a running core, and the secrets that prove both sides to each other. It is in
 // the user's runtime directory, mode 0600, named by a hash of the data directory's path. A program that can
-// read it may control the core. The control service writes it at its start and removes it at its end; the
-// file of a killed core is recognised by its process.
+// read it may control the core. The control service writes it at its start, again if somebody removes it (as systems
+// do with old files in /tmp), and removes it at its end; the file of a killed core is recognised by its process.
 #pragma once
 
 #include <cstdint>

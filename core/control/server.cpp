@@ -27,6 +27,7 @@ constexpr int client_ping_ms = 5'000;  // least time between two pings of a prog
 constexpr int calls_per_connection = 32;
 constexpr int spare_threads = 8;  // that wait for calls, or refuse them
 constexpr std::chrono::milliseconds last_calls{2'000};
+constexpr Duration file_period = std::chrono::hours(1);  // between two looks for control.json
 
 std::string make_cookie(crypto::Entropy& entropy) {
   std::array<std::uint8_t, cookie_bytes> bytes{};
@@ -103,6 +104,19 @@ class ControlServer final : public Server {
   std::string address() const override { return platform::to_text(local_.endpoint()); }
   std::string remote_address() const override {
     return remote_open_ ? platform::to_text(remote_.endpoint()) : std::string();
+  }
+
+  void keep_file() override {
+    const MonotonicTime now = services_.clock.monotonic_now();
+    if (path_.empty() || now - file_seen_ < file_period) return;
+    file_seen_ = now;
+    const auto present = services_.files.has_name(path_);
+    if (!present.ok() || *present) return;
+    if (const auto written = put_file(path_); !written.ok()) {
+      services_.logger.warning("control", "commands can't find this node: " + written.error().describe());
+    } else {
+      services_.logger.info("control", path_ + " was removed and is written again");
+    }
   }
 
   Expected<void> start(const node::Node& node) {
@@ -190,17 +204,25 @@ class ControlServer final : public Server {
       file.remote_address = platform::to_text(access->listen);
       file.remote_certificate = access->certificate;
     }
+    file_text_ = format_control_file(file);
     const std::string path = control_file_path(options_.runtime_directory, options_.data_directory);
-    NS_RETURN_IF_ERROR(
-        storage::write_file_atomic(services_.files, path, as_bytes(format_control_file(file))));
+    NS_RETURN_IF_ERROR(put_file(path));
     path_ = path;
+    file_seen_ = services_.clock.monotonic_now();
     return {};
+  }
+
+  Expected<void> put_file(const std::string& path) {
+    NS_RETURN_IF_ERROR(platform::make_private_directory(options_.runtime_directory));
+    return storage::write_file_atomic(services_.files, path, as_bytes(file_text_));
   }
 
   ServerServices services_;
   const ServerOptions options_;
   const detail::Cookies cookies_;
   std::string path_;  // of control.json, once it is written
+  std::string file_text_;
+  MonotonicTime file_seen_{};
   detail::ControlCalls calls_;
   Door local_, remote_;
   bool remote_open_ = false;

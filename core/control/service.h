@@ -73,6 +73,9 @@ class Server {
   virtual std::string address() const = 0;  // "127.0.0.1:43210"
   // Where invited programs of other machines come in (remote_access.h); empty: nowhere.
   virtual std::string remote_address() const = 0;
+  // Call it now and then: once an hour it looks for control.json, and writes it again if somebody removed it. Threads:
+  // the one that destroys the server.
+  virtual void keep_file() = 0;
 };
 
 enum class LinkState : std::uint8_t {

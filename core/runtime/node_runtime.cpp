@@ -219,6 +219,7 @@ Expected<void> NodeRuntime::run(const node::TrainingPlan& plan, const CancelToke
   while (true) {
     if (sleep_notice_) sleep_notice_->poll();
     http_->poll();
+    if (control_) control_->keep_file();
     if (!is_stopping && stop.cancelled()) {
       sleep_notice_.reset();  // which would call it back
       departure.begin();

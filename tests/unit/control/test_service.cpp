@@ -30,6 +30,7 @@ class TestControlService : public QObject {
   void a_core_whose_clock_is_wrong_is_reached();
   void reconnects_to_a_new_core();
   void control_file_is_private_and_goes_away();
+  void a_removed_control_file_is_written_again();
 
  private:
   std::unique_ptr<ControlFixture> fixture_;
@@ -327,6 +328,31 @@ void TestControlService::control_file_is_private_and_goes_away() {
   QVERIFY(!(QFile::permissions(QString::fromStdString(fixture_->runtime())) & others));
   fixture_->server.reset();
   QVERIFY(!QFile::exists(path));
+}
+
+// Systems remove old files and folders in /tmp.
+void TestControlService::a_removed_control_file_is_written_again() {
+  fixture_->server.reset();
+  ManualClock clock;
+  control::ServerOptions options;
+  options.data_directory = fixture_->data();
+  options.runtime_directory = fixture_->runtime();
+  const auto server = control::start_server(
+      fixture_->node, {*fixture_->files, fixture_->entropy, clock, fixture_->logger}, options);
+  QVERIFY(server.ok());
+  const std::string cookie = fixture_->file().cookie;
+  const QString path =
+      QString::fromStdString(control::control_file_path(fixture_->runtime(), fixture_->data()));
+  QVERIFY(QDir(QString::fromStdString(fixture_->runtime())).removeRecursively());
+  (*server)->keep_file();
+  QVERIFY(!QFile::exists(path));  // it looks once an hour
+  clock.advance(std::chrono::hours(1));
+  (*server)->keep_file();
+  QCOMPARE(fixture_->file().cookie, cookie);
+  QVERIFY(QFile::remove(path));
+  clock.advance(std::chrono::hours(1));
+  (*server)->keep_file();
+  QVERIFY(QFile::exists(path));
 }
 
 NS_TEST(TestControlService)
