@@ -15,7 +15,7 @@ struct LaunchRequest {
   QString data_directory;
   QString text_folder;      // read at the start; empty = what the directory has
   bool safe = false;        // --safe: no training
-  QString invitation = {};  // --join, which the user has agreed to follow; empty = none
+  QString invitation = {};  // the link for --join, which the user has agreed to follow; empty = none
 };
 
 struct CoreExit {

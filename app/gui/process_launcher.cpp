@@ -47,11 +47,12 @@ Expected<void> ProcessLauncher::launch(const LaunchRequest& request) {
   QStringList arguments{"run", "--existing-wallet", "--data-dir", request.data_directory};
   if (request.safe) arguments << "--safe";
   if (!request.text_folder.isEmpty() && !request.safe) arguments << "--text" << request.text_folder;
-  if (!request.invitation.isEmpty()) arguments << "--join" << request.invitation << "--yes";
+  const bool joins = !request.invitation.isEmpty();
+  if (joins) arguments += QStringList{"--join", "-", "--yes"};
   process_ = new QProcess;  // NOLINT: deleted when it has finished; see the header
   process_->setProgram(program_);
   process_->setArguments(arguments);
-  process_->setStandardInputFile(QProcess::nullDevice());
+  if (!joins) process_->setStandardInputFile(QProcess::nullDevice());
   process_->setStandardOutputFile(QProcess::nullDevice());
   process_->setStandardErrorFile(output_file_, QIODevice::Append);
   process_->setChildProcessModifier([] { platform::leave_session(); });
@@ -60,7 +61,13 @@ Expected<void> ProcessLauncher::launch(const LaunchRequest& request) {
     if (error == QProcess::FailedToStart) finished(-1, QProcess::NormalExit);
   });
   process_->start();
-  if (process_ != nullptr) pid_ = process_->processId();
+  if (process_ == nullptr) return {};
+  pid_ = process_->processId();
+  // Others can read the command line, and the link may hold a secret.
+  if (joins) {
+    process_->write(request.invitation.toUtf8() + '\n');
+    process_->closeWriteChannel();
+  }
   return {};
 }
 

@@ -1,7 +1,5 @@
 #include "app/node/next_start.h"
 
-#include <algorithm>
-
 namespace neuroshard::app {
 namespace {
 
@@ -28,9 +26,7 @@ bool starts_anew(const Ending& ending, const CancelToken& stop) {
 std::vector<std::string> arguments_of_next_start(const std::vector<std::string>& arguments,
                                                  const EarlierStart& before) {
   std::vector<std::string> next = before.prepared ? without_option(arguments, "--text") : arguments;
-  const bool agrees = std::find(next.begin(), next.end(), "--yes") != next.end();
-  if (before.joined && !agrees) next.emplace_back("--yes");
-  return next;
+  return before.joined ? without_option(next, "--join") : next;
 }
 
 }  // namespace neuroshard::app

@@ -12,7 +12,7 @@ namespace neuroshard::app {
 
 // How far the start before it came.
 struct EarlierStart {
-  bool joined = false;    // the user agreed to the invitation
+  bool joined = false;    // the data directory keeps what the invitation says
   bool prepared = false;  // the text was imported
 };
 
@@ -25,8 +25,8 @@ struct Ending {
 // Something comes next, and nobody has stopped the node: neither by a signal (`stop`) nor by another program.
 bool starts_anew(const Ending& ending, const CancelToken& stop);
 
-// `arguments`: those of the start before, the program's name first. Nobody is asked again, and text that was
-// imported may be gone meanwhile.
+// `arguments`: those of the start before, the program's name first. An invitation that was followed is left out:
+// others can read command lines. So is text that was imported: it may be gone meanwhile.
 std::vector<std::string> arguments_of_next_start(const std::vector<std::string>& arguments,
                                                  const EarlierStart& before);
 

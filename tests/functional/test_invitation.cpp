@@ -145,8 +145,10 @@ void TestInvitation::a_directory_that_was_only_set_up_joins_with_its_wallet() {
   QVERIFY2(wallet.ok(), wallet.text().constData());
   const ProcessResult limits = run_node({"settings", "set", "cpu_threads", "1", "--data-dir", directory});
   QVERIFY2(limits.ok(), limits.text().constData());
+  // The link comes by standard input: others can read command lines.
   NodeProcess node({"run", "--json", "--existing-wallet", "--data-dir", directory, "--p2p-address",
-                    "127.0.0.1", "--p2p-port", "0", "--lan", "--join", invite({}), "--yes"});
+                    "127.0.0.1", "--p2p-port", "0", "--lan", "--join", "-", "--yes"},
+                   {}, {}, invite({}).toUtf8() + '\n');
   const QJsonObject ready = wait_for_object(node, "ready");
   QVERIFY2(!ready.isEmpty(), node.errors_so_far().constData());
   QCOMPARE(ready["network"].toString(), QString("village"));

@@ -15,6 +15,7 @@
 #include "app/gui/install_kind.h"
 #include "app/gui/link.h"
 #include "app/gui/notifier.h"
+#include "app/gui/process_launcher.h"
 #include "app/gui/session_sensors.h"
 #include "app/gui/single_instance.h"
 #include "tests/support/test_main.h"
@@ -50,6 +51,7 @@ class TestDesktop : public QObject {
   void wrong_command_lines_name_what_is_wrong();
   void links();
   void links_that_are_refused();
+  void an_invitation_stays_out_of_the_command_line();
   void first_run_missing_disk_and_ready();
   void apps_with_the_same_data_have_one_key();
   void the_first_app_hears_the_second();
@@ -117,6 +119,24 @@ void TestDesktop::links_that_are_refused() {
   }
   QVERIFY(std::holds_alternative<UnknownLink>(
       parse_link("neuroshard:invite?peer=" + QString(100000, 'a') + ":1")));
+}
+
+void TestDesktop::an_invitation_stays_out_of_the_command_line() {
+  const QTemporaryDir folder;
+  const QString program = folder.filePath("core");  // tells its arguments, then its input
+  write(program, "#!/bin/sh\nprintf '%s\\n' \"$*\" >&2\ncat >&2\n");
+  QVERIFY(QFile::setPermissions(program, QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+  ProcessLauncher launcher(program, folder.filePath("output"));
+  QSignalSpy ended(&launcher, &CoreLauncher::ended);
+  LaunchRequest request;
+  request.data_directory = folder.filePath("d");
+  request.invitation = "neuroshard:join?to=A";
+  QVERIFY(launcher.launch(request).ok());
+  QTRY_COMPARE(ended.size(), 1);
+  const QStringList said = ended.first().first().value<CoreExit>().said.split('\n');
+  QCOMPARE(said.size(), 2);
+  QVERIFY2(said.first().endsWith("--join - --yes"), qPrintable(said.first()));
+  QCOMPARE(said.last(), request.invitation);
 }
 
 void TestDesktop::first_run_missing_disk_and_ready() {

@@ -86,12 +86,21 @@ Expected<void> check_wallet(const CommandContext& context) {
   return no_wallet(directory);
 }
 
+// The link that --join names.
+Expected<std::string> read_invitation(const std::string& given) {
+  if (given != "-") return given;
+  NS_ASSIGN_OR_RETURN(const crypto::Secret input, read_secret_file(given));
+  const std::string_view text = input.text();
+  return std::string(text.substr(0, text.find_first_of("\r\n")));
+}
+
 // Keeps an invitation for the next starts: its peers, and its anchors of the chain.
 Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& context) {
   if (flags.existing_wallet) NS_RETURN_IF_ERROR(check_wallet(context));
   config::InviteLink invited;
   if (!flags.invitation.empty()) {
-    NS_ASSIGN_OR_RETURN(invited, follow_invitation(flags.invitation, flags.yes, context));
+    NS_ASSIGN_OR_RETURN(const std::string link, read_invitation(flags.invitation));
+    NS_ASSIGN_OR_RETURN(invited, follow_invitation(link, flags.yes, context));
   }
   const OpenMode mode = flags.invitation.empty() ? OpenMode::Stay : OpenMode::Join;
   NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_data_directory(context, mode, *flags.settings));
@@ -213,7 +222,9 @@ void add_run_command(CLI::App& root, CommandContext& context) {
                   "bootstrap tracker or node, in addition to those of the profile; may be repeated")
       ->type_name("[ID@]HOST:PORT");
   command
-      .add_option("--join", flags->invitation, "join the network of this invitation, after you confirm it")
+      .add_option("--join", flags->invitation,
+                  "join the network of this invitation, after you confirm it; "
+                  "- reads the link from standard input")
       ->type_name("LINK");
   command.add_flag("--yes", flags->yes, "with --join: do not ask");
   command

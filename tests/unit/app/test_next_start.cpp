@@ -29,7 +29,7 @@ class TestNextStart : public QObject {
   void only_with_a_reason_it_starts_anew();
   void a_stop_by_anybody_wins_over_a_new_start();
   void the_arguments_stay();
-  void a_user_who_agreed_is_not_asked_again();
+  void an_invitation_that_was_followed_is_not_named_again();
   void imported_text_is_not_named_again();
 };
 
@@ -59,11 +59,15 @@ void TestNextStart::the_arguments_stay() {
   QVERIFY(arguments_of_next_start(plain, start(false, true)) == plain);
 }
 
-void TestNextStart::a_user_who_agreed_is_not_asked_again() {
+void TestNextStart::an_invitation_that_was_followed_is_not_named_again() {
+  const Words plain{"neuroshardd", "run"};
   const Words asked{"neuroshardd", "run", "--join", "neuroshard:join?to=A"};
-  const Words agreed{"neuroshardd", "run", "--join", "neuroshard:join?to=A", "--yes"};
-  QVERIFY(arguments_of_next_start(asked, start(true, false)) == agreed);
-  QVERIFY(arguments_of_next_start(agreed, start(true, false)) == agreed);
+  const Words joined{"neuroshardd", "run", "--join=neuroshard:join?to=A"};
+  const Words from_input{"neuroshardd", "run", "--join", "-"};
+  for (const Words& words : {asked, joined, from_input}) {
+    QVERIFY(arguments_of_next_start(words, start(true, false)) == plain);
+    QVERIFY(arguments_of_next_start(words, start(false, false)) == words);
+  }
 }
 
 void TestNextStart::imported_text_is_not_named_again() {
