@@ -27,7 +27,8 @@ Expected<void> TextSession::admit_work(const Work& work) const {
 
 Expected<void> TextSession::work(const Work& work, Bytes payload) {
   if (work.result_wanted()) {
-    asked_by_[work.index] = attachment();
+    // The driver has the result of an older piece, so nobody waits for it again.
+    if (work.index >= arrived_ || asked_by_.contains(work.index)) asked_by_[work.index] = attachment();
     answers_.erase(answers_.begin(), answers_.lower_bound(work.finished_below));
     asked_by_.erase(asked_by_.begin(), asked_by_.lower_bound(work.finished_below));
     if (route().asks_for_losses()) next().forget_below(work.finished_below);

@@ -42,6 +42,7 @@ class TextSession final : public HopSession {
   const Piece* next_piece() const { return pieces_.empty() ? nullptr : &pieces_.front(); }
   void computed(TextLane::Output output);
   std::uint64_t number() const { return number_; }
+  std::size_t asked() const { return asked_by_.size(); }  // results that the driver may wait for
 
  private:
   Expected<void> admit_work(const Work& work) const override;

@@ -370,6 +370,26 @@ class TestPipelineTexts : public QObject {
     QVERIFY2(other.silent->works() <= 2, QByteArray::number(other.silent->works()).constData());
   }
 
+  // An admitted driver asks for pieces from before its newest one, for which nobody waits.
+  void old_pieces_of_losses_are_not_remembered() {
+    Fixture all(*module_);
+    Node& liar = all.lab.add_node();
+    pipeline::Route route = all.lab.route(all.first, 2, 2);
+    route.kind = pipeline::SessionKind::Text;
+    route.length = 7;
+    pipeline::sign_route(route, liar.key, {});
+    RawEnd driver(all.lab, liar, route, 0);
+    driver.work(1000, 1000);
+    for (std::uint32_t i = 0; i < 100; ++i) driver.work(i, i);
+    all.lab.run_for(5 * test::second);
+    QVERIFY2(driver.ended.empty(), driver.ended.c_str());
+    QVERIFY(driver.count<pipeline::Result>() > 0);
+    const auto* session = static_cast<const pipeline::TextSession*>(
+        all.first[0]->sessions->find(pipeline::SessionKind::Text, route.session));
+    QVERIFY(session != nullptr);
+    QCOMPARE(session->asked(), std::size_t{1});
+  }
+
   // Many texts at the same stages do not mix.
   void texts_beside_each_other() {
     const auto prompt = prompt_of(9);
