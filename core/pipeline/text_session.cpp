@@ -7,7 +7,7 @@ TextSession::TextSession(const Surroundings& surroundings, TextHost& host, const
     : HopSession(surroundings, route, position), host_(host), number_(number) {}
 
 TextSession::~TextSession() {
-  host_.text_ended(number_);
+  end_text();
 }
 
 // A repeated piece is one that arrived; a new one is the next.
@@ -71,6 +71,12 @@ void TextSession::send(const Answer& answer) {
 void TextSession::close(std::uint64_t finished_below) {
   pieces_.clear();
   HopSession::close(finished_below);
+  end_text();
+}
+
+// The table destroys a closed session some time later, when its stage may have other weights.
+void TextSession::end_text() {
+  if (!std::exchange(ended_, true)) host_.text_ended(number_);
 }
 
 }  // namespace neuroshard::pipeline

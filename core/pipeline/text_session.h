@@ -19,7 +19,7 @@ class TextHost {
  public:
   virtual ~TextHost() = default;
   virtual void piece_arrived(const SessionId& session) = 0;
-  virtual void text_ended(std::uint64_t number) = 0;
+  virtual void text_ended(std::uint64_t number) = 0;  // once; no piece of it arrives any more
 };
 
 class TextSession final : public HopSession {
@@ -50,6 +50,7 @@ class TextSession final : public HopSession {
   using Answer = std::pair<Result, SharedBytes>;
   void answer(const Result& result, SharedBytes logits);
   void send(const Answer& answer);
+  void end_text();
 
   TextHost& host_;
   const std::uint64_t number_;
@@ -58,6 +59,7 @@ class TextSession final : public HopSession {
   std::uint64_t positions_ = 0;  // of the pieces that arrived
   std::map<std::uint64_t, std::uint64_t> asked_by_;  // wanted results, and the attachment that asked last
   std::map<std::uint64_t, Answer> answers_;          // that the driver may not have
+  bool ended_ = false;                               // the host knows it
 };
 
 }  // namespace neuroshard::pipeline

@@ -390,6 +390,24 @@ class TestPipelineTexts : public QObject {
     QCOMPARE(session->asked(), std::size_t{1});
   }
 
+  // Its stage may have other weights at once, before the table forgets the session.
+  void a_closed_text_keeps_no_cache() {
+    FakeStage stage;
+    Fixture all(*module_);
+    Node& head = all.lab.add_text_stage({3, 1, false, true}, StagePtr(&stage));
+    all.first[2] = &head;
+    all.begin(4);
+    bool answered = false;
+    QVERIFY(all.driver->extend(prompt_of(4), {}, [&](const Answer&) { answered = true; }).ok());
+    QVERIFY(all.lab.run_until([&] { return answered; }, 5 * test::second));
+    QCOMPARE(stage.sessions, std::size_t{1});
+    all.driver->close();
+    all.lab.run_for(500 * millisecond);
+    QCOMPARE(stage.sessions, std::size_t{0});
+    all.lab.run_for(5 * test::second);
+    QCOMPARE(stage.sessions, std::size_t{0});
+  }
+
   // Many texts at the same stages do not mix.
   void texts_beside_each_other() {
     const auto prompt = prompt_of(9);

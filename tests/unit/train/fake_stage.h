@@ -33,6 +33,7 @@ class FakeStage final : public compute::Stage {
   double weight = 1.0;
   double gradient = 0.0;
   std::uint64_t steps = 0;
+  std::size_t sessions = 0;  // open
   // Set by tests.
   std::uint32_t fits = 1000;      // sequences per micro-batch before memory runs out
   bool fail_in_backward = false;  // memory runs out in the backward pass instead of the forward pass
@@ -127,12 +128,15 @@ class FakeStage final : public compute::Stage {
   void router_load(std::uint64_t*, bool) override {}
   void router_bias(float*) const override {}
   void set_router_bias(const float*) override {}
-  compute::Status open_session(std::uint64_t, std::uint32_t) override { return {}; }
+  compute::Status open_session(std::uint64_t, std::uint32_t) override {
+    ++sessions;
+    return {};
+  }
   compute::Status extend_sessions(std::uint32_t count, const compute::SessionPart* parts) override {
     for (std::uint32_t i = 0; on_extend && i < count; ++i) on_extend(parts[i]);
     return {};
   }
-  void close_session(std::uint64_t) override {}
+  void close_session(std::uint64_t) override { --sessions; }
   compute::Status logits(const compute::MicroBatch&, float*) override { return {}; }
 
  private:
