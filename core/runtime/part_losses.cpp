@@ -31,6 +31,7 @@ std::optional<pipeline::MicroBatchText> PartLosses::next() {
 
 void PartLosses::finished(const pipeline::Sums& sums) {
   sums_.add(sums);
+  lost_.clear();  // another node is there by now
   moved_ = around_.clock.monotonic_now();
   if (++done_ == losses_.pieces.size()) answer(sums_);
 }

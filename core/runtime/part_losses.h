@@ -38,7 +38,7 @@ class PartLosses {
   std::size_t sent_ = 0, done_ = 0;  // pieces
   pipeline::Sums sums_;
   MonotonicTime moved_{};
-  std::string lost_;  // what happened last to a hop
+  std::string lost_;  // what happened last to a hop since the last result
   std::unique_ptr<pipeline::Driver> driver_;
   Lifetime lifetime_;
 };

@@ -199,6 +199,7 @@ void PartTexts::extend_text(std::uint64_t session, const Piece& piece, engine::P
   pipeline::TextDriver::Answered done;
   if (answer)
     done = [&text](Expected<pipeline::TextDriver::Answer> result) {
+      if (result.ok()) text.lost.clear();  // another node is there by now
       std::exchange(text.answer, nullptr)(std::move(result));
     };
   text.answer = answer;

@@ -66,7 +66,7 @@ class PartTexts {
     engine::PipelineTexts::Answer answer;          // null: nobody waits
     MonotonicTime asked{};
     std::optional<Error> failed;  // why no session was opened, or why it ended
-    std::string lost;             // what happened last to a hop
+    std::string lost;             // what happened last to a hop since the last answer
   };
   using Scores = engine::TextModel::Scores;
   using Piece = engine::PipelineTexts::Listener::Piece;

@@ -80,6 +80,7 @@ struct Bench {
   engine::PipelineTexts texts;
   std::optional<engine::RoundTrainer::Newest> newest = engine::RoundTrainer::Newest{3, anchor_of(3)};
   int stages_made = 0;
+  std::size_t jobs_left = SIZE_MAX;  // that the compute thread still runs
   std::optional<PartHolders> holders;
   std::optional<PartTexts> service;
   std::unique_ptr<pipeline::SessionTable> sessions;
@@ -145,8 +146,7 @@ struct Bench {
     const MonotonicTime end = world.now() + duration;
     while (world.now() < end) {
       world.run_for(std::chrono::milliseconds(100));
-      while (jobs->run_text({})) {
-      }
+      while (jobs_left > 0 && jobs->run_text({})) --jobs_left;
       service->tick();
     }
   }
@@ -276,6 +276,35 @@ class TestPartTexts : public QObject {
         QString::fromStdString(logit.error().message).contains("with part 1 of the model does not answer"),
         logit.error().message.c_str());
     QVERIFY(bench.world.now() - begun < PartTexts::patience + std::chrono::seconds(5));
+  }
+
+  // The part was not there at first, and has answered since.
+  void a_part_that_was_lost_earlier_is_not_named() {
+    Bench bench;
+    bench.lines.silent = true;
+    QVERIFY(bench.texts.open_session(1, window, {}).ok());
+    bench.run_for(std::chrono::seconds(2));
+    bench.lines.silent = false;
+    QVERIFY(bench.first_logit(1, {1}).ok());
+    bench.jobs_left = 0;
+    bench.texts.set_jobs(std::make_shared<engine::JobQueue>());  // what it runs while it waits
+    const auto logit = bench.first_logit(1, {2});
+    QVERIFY(!logit.ok());
+    QCOMPARE(logit.error().message, std::string("the holders of the model's parts do not answer"));
+  }
+
+  void losses_do_not_name_a_part_that_was_lost_earlier() {
+    Bench bench;
+    bench.lines.silent = true;
+    std::optional<Expected<pipeline::Sums>> result;
+    QVERIFY(bench.ask_losses(3, &result));
+    bench.run_for(std::chrono::seconds(2));
+    bench.lines.silent = false;
+    bench.jobs_left = 1;  // the first piece
+    bench.run_for(std::chrono::seconds(40));
+    QCOMPARE(bench.jobs_left, std::size_t{0});
+    QVERIFY(result && !result->ok());
+    QCOMPARE(result->error().message, std::string("the holders of the model's parts do not answer"));
   }
 
   void an_answer_that_comes_too_late_is_dropped() {
