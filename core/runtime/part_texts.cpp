@@ -90,15 +90,16 @@ void PartTexts::tick() {
 
 // ---- this node's part
 
-// The jobs of earlier sessions run before the weights change.
+// The jobs of earlier sessions run before the weights change. Where the queue is full, a later call tries again.
 void PartTexts::follow_round() {
   auto now = find_anchor_();
   if (!now || now->round == round_) return;
-  round_ = now->round;
   end_texts(round_is_over());
   stage_->end_sessions(round_is_over());
-  static_cast<void>(part_->jobs->texts().post(
-      [stage = part_->anchor, anchor = std::move(now->anchor)] { stage->use(anchor); }));
+  const bool posted = part_->jobs->texts().post(
+      [stage = part_->anchor, anchor = std::move(now->anchor)] { stage->use(anchor); });
+  if (!posted) return;
+  round_ = now->round;
   services_.texts.set_round(*round_);
 }
 

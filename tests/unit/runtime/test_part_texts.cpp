@@ -307,6 +307,20 @@ class TestPartTexts : public QObject {
     QCOMPARE(result->error().message, std::string("the holders of the model's parts do not answer"));
   }
 
+  void a_full_queue_takes_the_weights_of_a_round_later() {
+    Bench bench;
+    bench.run_for(std::chrono::seconds(1));
+    while (bench.jobs->texts().post([] {})) {
+    }
+    bench.newest = engine::RoundTrainer::Newest{4, anchor_of(4)};
+    bench.service->tick();
+    QCOMPARE(bench.texts.round(), std::uint64_t{3});
+    bench.run_for(std::chrono::seconds(1));
+    QCOMPARE(bench.texts.round(), std::uint64_t{4});
+    QVERIFY(bench.texts.open_session(1, window, {}).ok());
+    QCOMPARE(bench.first_logit(1, {1}).value(), logit_of(4));
+  }
+
   void an_answer_that_comes_too_late_is_dropped() {
     Bench bench;
     bench.lines.silent = true;
