@@ -121,6 +121,7 @@ class TestOnnxImport : public QObject {
   void equal_names_are_numbered();
   void long_names_are_cut_between_characters();
   void folded_constants_are_bounded();
+  void folded_constants_are_exact();
   void bad_models_data();
   void bad_models();
   void any_cut_is_refused();
@@ -344,6 +345,27 @@ void TestOnnxImport::folded_constants_are_bounded() {
     kept += value.integers ? value.integers->size() : 0;
   }
   QVERIFY2(kept > max_onnx_folded - 2 * each && kept <= max_onnx_folded + 2, std::to_string(kept).c_str());
+}
+
+void TestOnnxImport::folded_constants_are_exact() {
+  using Values = std::vector<std::int64_t>;
+  WireWriter to;
+  to.text(1, "to");
+  to.varint(3, static_cast<std::uint64_t>(OnnxType::Float));
+  const std::vector<Bytes> nodes{
+      node("Cast", {"seven"}, {"real"}, {to.result()}), node("Div", {"real", "two"}, {"three and a half"}),
+      node("Div", {"real", "seven"}, {"one"}),          node("Div", {"seven", "two"}, {"three"}),
+      node("Max", {"two", "seven"}, {"larger"}),        node("Max", {"two", "seven", "x"}, {"largest"})};
+  const auto values =
+      infer_onnx(model(nodes, {integer("seven", 7), integer("two", 2)}, {value_info("x", {1})}), {});
+  QVERIFY2(values.ok(), values.ok() ? "" : values.error().describe().c_str());
+  QVERIFY(!values->at("three and a half").integers);
+  QVERIFY(values->at("three and a half").constant);
+  QVERIFY(values->at("one").integers == Values{1});
+  QVERIFY(values->at("three").integers == Values{3});
+  QVERIFY(values->at("larger").integers == Values{7});
+  // It depends on the request.
+  QVERIFY(!values->at("largest").integers && !values->at("largest").constant);
 }
 
 void TestOnnxImport::bad_models_data() {

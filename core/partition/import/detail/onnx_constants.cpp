@@ -43,7 +43,15 @@ std::map<char, std::int64_t> letters_of(const OnnxOperator& op, std::string* res
   return letters;
 }
 
+// Of these a quotient that is no integer is not known here; one of integers is cut.
+bool is_real(OnnxType type) {
+  return type == OnnxType::Float || type == OnnxType::Double || type == OnnxType::Float16 ||
+         type == OnnxType::Bfloat16;
+}
+
 std::optional<Values> elementwise(const OnnxOperator& op) {
+  if (op.input_count() != 2) return {};  // Max and Min may have others
+  const bool cuts = !is_real(op.type(0));
   const auto a = op.values(0), b = op.values(1);
   if (!a || !b) return {};
   const std::size_t count = std::max(a->size(), b->size());
@@ -59,7 +67,7 @@ std::optional<Values> elementwise(const OnnxOperator& op) {
       result.push_back(static_cast<std::int64_t>(ux - uy));
     } else if (op.name() == "Mul") {
       result.push_back(static_cast<std::int64_t>(ux * uy));
-    } else if (op.name() == "Div" && y != 0 && !(y == -1 && x == INT64_MIN)) {
+    } else if (op.name() == "Div" && y != 0 && !(y == -1 && x == INT64_MIN) && (cuts || x % y == 0)) {
       result.push_back(x / y);
     } else if (op.name() == "Equal") {
       result.push_back(x == y);
