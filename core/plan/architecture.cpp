@@ -205,7 +205,10 @@ std::optional<std::uint64_t> next_tier_bytes(Tier tier) {
 
 Architecture choose_architecture(const GrowthRules& rules, const std::vector<std::uint64_t>& contributed) {
   Architecture result;
-  for (const std::uint64_t bytes : contributed) result.contributed_bytes += counted_bytes(bytes);
+  // The sum stops at the largest number: it is above all that the ladder asks for.
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  for (const std::uint64_t bytes : contributed)
+    result.contributed_bytes += std::min(counted_bytes(bytes), most - result.contributed_bytes);
   const std::vector<Rung> rungs = ladder(rules);
   const std::size_t index =
       largest(rungs, result.contributed_bytes, [](const Rung& rung) { return rung.required_bytes; });

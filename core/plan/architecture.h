@@ -85,7 +85,7 @@ struct Architecture {
   Tier tier = Tier::Nano;
   compute::ModelShape shape;            // the minimum when too small
   std::uint64_t copy_bytes = 0;         // of the shape
-  std::uint64_t contributed_bytes = 0;  // whole tiers of all nodes
+  std::uint64_t contributed_bytes = 0;  // whole tiers of all nodes; UINT64_MAX if it is more
   std::uint64_t missing_bytes = 0;      // contributed memory up to the next state; 0 when ready
   std::optional<Rung> next;             // the next larger shape
 };

@@ -1,6 +1,7 @@
 // The shape from the contributed memory: swept from 0.5 GB to 10 TB.
 #include <QtTest>
 #include <cmath>
+#include <limits>
 
 #include "core/compute/module.h"
 #include "core/compute/slot.h"
@@ -137,6 +138,16 @@ class TestArchitecture : public QObject {
     qInfo("%d changes of shape up to 10 TB, the last %u layers of width %u", shapes, before.shape.layers,
           before.shape.hidden);
     QVERIFY(shapes > 20);
+  }
+
+  void sums_beyond_all_numbers_are_the_largest_one() {
+    const std::uint64_t each = 1'000'000'000 * gigabyte;
+    const Architecture one = choose_architecture(mainnet(), {each});
+    const Architecture many = choose_architecture(mainnet(), std::vector<std::uint64_t>(19, each));
+    QCOMPARE(one.contributed_bytes, each);
+    QCOMPARE(many.contributed_bytes, std::numeric_limits<std::uint64_t>::max());
+    QVERIFY(many.state == NetworkState::Ready && many.tier == Tier::XL);
+    QVERIFY(contains(many.shape, one.shape));
   }
 
   void it_uses_what_the_curve_and_the_memory_allow() {
