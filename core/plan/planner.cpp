@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/base/utf8.h"
 #include "core/plan/detail/dealing.h"
 #include "core/plan/detail/greedy_ranges.h"
 #include "core/plan/detail/range_search.h"
@@ -23,9 +24,10 @@ constexpr double move_weights[] = {0.3, 0.1, 0.03};
 constexpr double keeping_effort = 0.25;  // of each search that keeps present holders, beside a fresh plan's
 constexpr double polish_below = 0.98;    // of the bound
 
+// Ids may be those of a foreign file.
 Error bad_peer(const PlanPeer& peer, const char* what, double value) {
   return make_error(ErrorCode::InvalidArgument,
-                    fmt::format("peer '{}': {} is {}; it must be positive", peer.id, what, value));
+                    fmt::format("peer '{}': {} is {}; it must be positive", one_line(peer.id), what, value));
 }
 
 Expected<void> check(const std::vector<PlanPeer>& peers) {
@@ -38,7 +40,8 @@ Expected<void> check(const std::vector<PlanPeer>& peers) {
     const PlanPeer& peer = peers[i];
     if (peer.id.empty()) return make_error(ErrorCode::InvalidArgument, "a peer has no id");
     if (i > 0 && peers[i - 1].id == peer.id)
-      return make_error(ErrorCode::InvalidArgument, fmt::format("two peers have the id '{}'", peer.id));
+      return make_error(ErrorCode::InvalidArgument,
+                        fmt::format("two peers have the id '{}'", one_line(peer.id)));
     if (!positive(peer.speed)) return bad_peer(peer, "speed", peer.speed);
     if (!positive(peer.up)) return bad_peer(peer, "up", peer.up);
     if (!positive(peer.down)) return bad_peer(peer, "down", peer.down);

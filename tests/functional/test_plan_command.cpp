@@ -5,6 +5,7 @@
 #include <QJsonObject>
 #include <QTemporaryDir>
 #include <QTest>
+#include <utility>
 
 #include "tests/support/process.h"
 #include "tests/support/test_main.h"
@@ -94,6 +95,27 @@ class TestPlanCommand : public QObject {
     QVERIFY2(result.ok(), result.text().constData());
     QVERIFY2(result.out.contains("forming: one copy, unreplicated"), result.out.constData());
     QVERIFY2(result.out.contains("Fewer than 2: the whole model"), result.out.constData());
+  }
+
+  // Ids of a file can't move the cursor or add lines, in tables or in errors.
+  void foreign_text_does_not_reach_the_terminal() {
+    const QByteArray odd = peer(R"(o\u001b[2J\nd)", "16GB");
+    const QString file =
+        write("escapes.json", "[" + odd + "," + peer("b", "8GB") + "," + peer("c", "8GB") + "]");
+    const ProcessResult table = plan({"--peers", file, "--what-if", "memory=16GiB,speed=2T"});
+    QVERIFY2(table.ok(), table.text().constData());
+    QVERIFY2(table.out.contains("o [2J d"), table.out.constData());
+    QVERIFY2(!table.out.contains('\x1b'), table.out.constData());
+    const std::pair<QByteArray, QByteArray> wrong[] = {
+        {odd + "," + odd, "two peers have the id 'o [2J d'"},
+        {peer("a", "8GB", R"(,"m\u001b[2J":1)"), "unknown field \"m [2J\""},
+        {peer("a", R"(8\u001b[2JGB)"), "\"memory\" is \"8 [2JGB\""}};
+    for (const auto& [peers, message] : wrong) {
+      const ProcessResult refused = plan({"--peers", write("wrong.json", "[" + peers + "]")});
+      QVERIFY(!refused.ok());
+      QVERIFY2(refused.err.contains(message), refused.err.constData());
+      QVERIFY2(!refused.err.contains('\x1b'), refused.err.constData());
+    }
   }
 
   void bad_files_are_named_with_the_place_data() {

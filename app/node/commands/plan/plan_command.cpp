@@ -10,6 +10,7 @@
 #include "app/node/commands/plan/network_what_if.h"
 #include "app/node/commands/plan/plan_input.h"
 #include "app/node/output/quantity.h"
+#include "core/base/utf8.h"
 #include "core/compute/slot.h"
 #include "core/config/network_profile.h"
 #include "core/plan/architecture.h"
@@ -138,6 +139,7 @@ void print_shape(const NetworkPlan& result, double useful_share, Output& output)
                             needs(result, useful_share)));
 }
 
+// Ids are those of a file, and may hold anything.
 void print_plan(const NetworkPlan& result, Output& output) {
   const plan::Plan& plan = result.plan;
   const plan::Chain& chain = *result.chain;
@@ -150,7 +152,7 @@ void print_plan(const NetworkPlan& result, Output& output) {
   output.line(fmt::format("{:<20} {:<24} {:>9} {:>10} {:>7}  {}", "node", "holds", "memory", "tokens/s",
                           "in use", "why"));
   for (const plan::PlacedPeer& peer : plan.peers) {
-    output.line(fmt::format("{:<20} {:<24} {:>9} {:>10.1f} {:>5.0f} %  {}", peer.id,
+    output.line(fmt::format("{:<20} {:<24} {:>9} {:>10.1f} {:>5.0f} %  {}", one_line(peer.id),
                             chain.describe(peer.range), gigabytes(peer.memory_bytes), peer.rate,
                             peer.used_percent, why(peer)));
   }
@@ -222,7 +224,7 @@ ordered_json to_json(const NetworkPlan& result) {
 void print_change(const NetworkPlan& before, const NetworkPlan& after, const std::string& what,
                   Output& output) {
   output.line("");
-  output.line(fmt::format("With {}:", what));
+  output.line(fmt::format("With {}:", one_line(what)));
   const auto row = [&](const char* name, const std::string& from, const std::string& to) {
     output.line(fmt::format("{:<11} {}", name, from == to ? from + " (as before)" : from + " -> " + to));
   };
@@ -247,7 +249,7 @@ void print_change(const NetworkPlan& before, const NetworkPlan& after, const std
                                     [&](const plan::PlacedPeer& other) { return other.id == peer.id; });
     const std::string to = after.chain->describe(peer.range);
     const std::string from = found == peers.end() ? "new" : before.chain->describe(found->range);
-    if (from != to) output.line(fmt::format("  {:<20} {} -> {}", peer.id, from, to));
+    if (from != to) output.line(fmt::format("  {:<20} {} -> {}", one_line(peer.id), from, to));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/output/quantity.h"
+#include "core/base/utf8.h"
 
 namespace neuroshard::app {
 namespace {
@@ -20,8 +21,9 @@ constexpr double max_value = 1e24;
 constexpr double max_memory = 1e18;
 constexpr const char* joined_id = "(you)";
 
-Error invalid(std::string message) {
-  return make_error(ErrorCode::InvalidArgument, std::move(message));
+// Names and values in the message are those of foreign files.
+Error invalid(const std::string& message) {
+  return make_error(ErrorCode::InvalidArgument, one_line(message));
 }
 
 std::string place_of(ByteSpan bytes, std::size_t offset) {
@@ -90,7 +92,9 @@ class PeerReader {
     const std::string field = fmt::format("{}: \"{}\"", where_, name);
     if (at->is_string()) {
       const auto& text = at->get_ref<const std::string&>();
-      return bytes ? parse_bytes(field, text) : parse_operations(field, text);
+      auto value = bytes ? parse_bytes(field, text) : parse_operations(field, text);
+      if (!value.ok()) return invalid(value.error().message);
+      return value;
     }
     if (!at->is_number()) return invalid(field + " must be a number, or text with a unit like \"8GiB\"");
     return checked(field, at->get<double>(), most);
