@@ -104,8 +104,8 @@ Expected<void> HeldOutFetch::get(const HeldOut& text) {
   if (are_here(dataset_, shards)) return {};
   if (!last_.ok() && last_.error().code == ErrorCode::Unsupported) return last_;
   if (!begin(std::move(shards))) return busy;
-  const Expected<void> told = std::exchange(last_, Expected<void>());
-  return told.ok() ? Expected<void>(busy) : told;
+  const Expected<void> failed = std::exchange(last_, Expected<void>());
+  return failed.ok() ? Expected<void>(busy) : failed;
 }
 
 bool HeldOutFetch::begin(std::vector<ShardId> shards) {

@@ -70,7 +70,7 @@ class HeldOutFetch {
   Executor& io_;
   CancelSource cancel_;
   std::future<Expected<void>> result_;  // of the fetch under way
-  Expected<void> last_;                 // of the one before, until it was told
+  Expected<void> last_;                 // of the one before, until get() returned it
 };
 
 }  // namespace neuroshard::data

@@ -30,9 +30,9 @@ class RequestLimiter {
  public:
   // one_lan: only single callers are counted, no groups. seed: nobody else knows it.  Threads: one.
   RequestLimiter(RequestLimits limits, bool one_lan, std::uint64_t seed);
-  // Whose limit a request exceeds.
+  // The owner of the limit that a request exceeds.
   enum class Exceeded : std::uint8_t { Nobodys, Own, Group, Strangers };
-  // Whose it would be now; the caller's own first.
+  // For a request that comes now. The caller's own limit is checked first.
   Exceeded exceeded(const Caller& from, MonotonicTime now, std::size_t bytes, PeerRank rank);
   // Whether this request may be served; if so, it counts, with its bytes. One that is refused costs nobody
   // anything.

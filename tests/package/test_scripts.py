@@ -37,7 +37,7 @@ class TestScripts(unittest.TestCase):
         file.chmod(0o755)
 
     def script(self, name, *arguments):
-        """What it said. The calls of systemctl and adduser are those of this script alone."""
+        """Its output. The calls of systemctl and adduser are those of this script alone."""
         self.calls.unlink(missing_ok=True)
         text = (SCRIPTS / name).read_text()
         for place in PLACES:

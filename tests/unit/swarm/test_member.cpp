@@ -102,7 +102,7 @@ void TestMember::a_node_that_does_not_listen_is_a_client() {
   const MemberView view = quiet.member->view();
   QVERIFY(!view.reachable);
   QCOMPARE(view.why_not, std::string("this node does not listen"));
-  // Who announces something learns that a node which can be dialled has a new table.
+  // A node that can be dialled got a new table, and its announcements go there.
   QCOMPARE(quiet.member->table_number(), std::uint64_t{1});
   QVERIFY(a.member->table_number() > 1);
   village.world.run_for(2 * minute);
