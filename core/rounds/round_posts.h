@@ -20,8 +20,9 @@ inline constexpr std::uint64_t contribution_key = 0, vector_key = 1, attestation
 constexpr std::uint64_t candidate_key(std::uint32_t member) {
   return std::uint64_t{2} << 32 | member;
 }
-// Payloads up to this size in all travel with their contribution.
+// Payloads up to this size in all travel with their contribution. Each then has one slice: nobody needs its leaves.
 inline constexpr std::size_t most_inline_payloads = 64u << 10;
+static_assert(most_inline_payloads <= payload_slice_bytes);
 
 inline constexpr std::size_t most_post_bytes = most_inline_payloads + (64u << 10);
 
@@ -58,10 +59,12 @@ inline std::optional<PostedContribution> decode_contribution_post(ByteSpan bytes
   const auto count = reader.number<std::uint8_t>();
   const std::vector<chain::RowWork>& rows = post.contribution.rows;
   if (bytes.size() > most_post_bytes || (count != 0 && count != rows.size())) return std::nullopt;
+  std::uint64_t whole = 0;
   for (std::size_t i = 0; i < count && reader.good(); ++i) {
     const auto row = reader.number<std::uint32_t>();
     const ByteSpan payload = reader.part();
-    if (row != rows[i].row) return std::nullopt;
+    whole += payload.size();
+    if (row != rows[i].row || whole > most_inline_payloads) return std::nullopt;
     post.payloads.emplace_back(row, Bytes(payload.begin(), payload.end()));
   }
   return reader.at_end() ? std::optional(std::move(post)) : std::nullopt;

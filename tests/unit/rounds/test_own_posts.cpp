@@ -55,6 +55,7 @@ class TestOwnPosts : public QObject {
     posts_.attach(outbox_);
   }
   void a_contribution_goes_with_its_small_payloads();
+  void larger_payloads_are_refused_in_a_post();
   void one_member_gets_it_once_and_without_payloads();
   void vectors_and_attestations_are_for_voters();
   void a_closed_round_needs_no_vector();
@@ -75,6 +76,19 @@ void TestOwnPosts::a_contribution_goes_with_its_small_payloads() {
   QVERIFY(read->contribution == own_contribution());
   QCOMPARE(read->payloads.size(), std::size_t{1});
   QCOMPARE(read->payloads.front().second, (Bytes{7, 8, 9}));
+}
+
+void TestOwnPosts::larger_payloads_are_refused_in_a_post() {
+  const auto post_with = [](std::size_t payload_bytes) {
+    Bytes bytes;
+    append_part(bytes, chain::encode_contribution(own_contribution()));
+    bytes.push_back(1);
+    append_le(bytes, own_contribution().rows[0].row);
+    append_part(bytes, Bytes(payload_bytes, 7));
+    return bytes;
+  };
+  QVERIFY(decode_contribution_post(post_with(most_inline_payloads), 1).has_value());
+  QVERIFY(!decode_contribution_post(post_with(most_inline_payloads + 1), 1).has_value());
 }
 
 void TestOwnPosts::one_member_gets_it_once_and_without_payloads() {
