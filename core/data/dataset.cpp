@@ -20,11 +20,17 @@ DatasetBase::DatasetBase(storage::FileEnv& env, Manifest manifest, std::shared_p
       held_out_(manifest_.of(Split::HeldOut)) {}
 
 Expected<std::vector<std::int32_t>> DatasetBase::read(const ShardEntry& entry, const CancelToken& cancel) {
-  NS_ASSIGN_OR_RETURN(std::string path, fetch(entry, cancel));
+  NS_ASSIGN_OR_RETURN(const std::string path, fetch(entry, cancel));
   auto tokens = read_shard(env_, path, entry, tokenizer_->vocab_size());
-  if (tokens.ok() || tokens.error().code != ErrorCode::Corrupt || !discard(entry)) return tokens;
-  NS_ASSIGN_OR_RETURN(path, fetch(entry, cancel));
-  return read_shard(env_, path, entry, tokenizer_->vocab_size());
+  if (tokens.ok() || tokens.error().code != ErrorCode::Corrupt) return tokens;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!discarded_.insert(entry.id).second) return tokens;
+  }
+  if (!discard(entry)) return tokens;
+  // The caller chooses the thread that waits for the download: the compute thread has other work.
+  return make_error(ErrorCode::Unavailable,
+                    fmt::format("shard {} was damaged on the disk; it is fetched again", entry.id));
 }
 
 Expected<std::shared_ptr<const ShardTokens>> DatasetBase::load(ShardId id, const CancelToken& cancel) {
@@ -45,6 +51,7 @@ Expected<std::shared_ptr<const ShardTokens>> DatasetBase::load(ShardId id, const
   shard->entry = *entry;
   NS_ASSIGN_OR_RETURN(shard->tokens, read(*entry, cancel));
   const std::lock_guard<std::mutex> lock(mutex_);
+  discarded_.erase(id);
   loaded_.push_front(shard);
   if (loaded_.size() > max_loaded_shards) loaded_.pop_back();
   return std::shared_ptr<const ShardTokens>(std::move(shard));

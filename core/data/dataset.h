@@ -34,9 +34,10 @@ class Dataset {
   virtual const std::vector<ShardEntry>& shards(Split split) const = 0;
 
   // The shard's tokens, with size, hash and every token id checked: Corrupt when they are not what the
-  // manifest says. A damaged file of a publisher is fetched anew first; the publisher's other failures are
-  // Unavailable or Timeout, and so is a full disk. The two newest shards stay in memory, so asking again is
-  // cheap. Blocks on disk or download.
+  // manifest says. A damaged file of a publisher is removed: Unavailable, and the next load() or prefetch()
+  // fetches it anew; Corrupt when that one is wrong, too. The publisher's other failures are Unavailable or
+  // Timeout, and so is a full disk. The two newest shards stay in memory, so asking again is cheap. Blocks on
+  // disk or download.
   virtual Expected<std::shared_ptr<const ShardTokens>> load(ShardId id, const CancelToken& cancel) = 0;
   // Makes a later load() quick: downloads the shard if it is remote. Meant for an io thread. Success when it
   // is here.

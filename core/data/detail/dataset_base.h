@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,8 @@ class DatasetBase : public Dataset {
  protected:
   // Makes the shard's file available and returns its path.
   virtual Expected<std::string> fetch(const ShardEntry& entry, const CancelToken& cancel) = 0;
-  // The fetched file turned out not to be what the manifest says. True: it is removed, and fetch() gets
-  // another one.
+  // The fetched file turned out not to be what the manifest says. True: it is removed, and the next fetch()
+  // gets another one.
   virtual bool discard(const ShardEntry& entry) {
     (void)entry;
     return false;
@@ -46,6 +47,7 @@ class DatasetBase : public Dataset {
   std::vector<ShardEntry> held_out_;
   std::mutex mutex_;
   std::deque<std::shared_ptr<const ShardTokens>> loaded_;  // newest first
+  std::set<ShardId> discarded_;  // damaged and not read since: a second damaged copy is an error
 };
 
 }  // namespace neuroshard::data::detail

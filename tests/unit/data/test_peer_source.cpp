@@ -339,13 +339,37 @@ class TestPeerSource : public QObject {
       const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&others), {});
       QVERIFY(dataset.ok() && (*dataset)->prefetch(shard.id, {}).ok());
     }
-    env_->flip(others.offered.at(shard.sha256), 2000);
+    const std::string path = others.offered.at(shard.sha256);
+    env_->flip(path, 2000);
     const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&others), {});
     QVERIFY(dataset.ok());
+    // The thread that loads it does not wait for the download.
+    const auto damaged = (*dataset)->load(shard.id, {});
+    QVERIFY(!damaged.ok());
+    QCOMPARE(damaged.error().code, ErrorCode::Unavailable);
+    QVERIFY(!env_->exists(path) && !(*dataset)->is_here(shard.id));
+    QCOMPARE(std::count(others.fetched.begin(), others.fetched.end(), shard.sha256), std::ptrdiff_t{1});
     const auto loaded = (*dataset)->load(shard.id, {});
     QVERIFY2(loaded.ok(), loaded.ok() ? "" : loaded.error().describe().c_str());
     QCOMPARE(std::count(others.fetched.begin(), others.fetched.end(), shard.sha256), std::ptrdiff_t{2});
     QCOMPARE(read(others.offered.at(shard.sha256)), data.shards.front());
+  }
+
+  void a_shard_that_was_signed_wrong_is_not_fetched_for_ever() {
+    Published data = publish("/out", key(1), 2000);
+    ++data.content.shards.front().tokens;
+    data = again(data, key(1), data.content.updated_ms);
+    Others others(*env_);
+    hold_all(others, data);
+    others.claims = {others.claim(data.manifest, data.signature, data.content.updated_ms)};
+    const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&others), {});
+    QVERIFY2(dataset.ok(), dataset.ok() ? "" : dataset.error().describe().c_str());
+    for (const ErrorCode code : {ErrorCode::Unavailable, ErrorCode::Corrupt, ErrorCode::Corrupt}) {
+      const auto loaded = (*dataset)->load(data.content.shards.front().id, {});
+      QVERIFY(!loaded.ok());
+      QCOMPARE(loaded.error().code, code);
+    }
+    QCOMPARE(others.fetched.size(), std::size_t{4});  // manifest, tokenizer, and the shard twice
   }
 
   void a_shard_that_the_publisher_does_not_give_now_is_waited_for_data() {
