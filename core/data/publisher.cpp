@@ -193,8 +193,7 @@ class Build {
     std::vector<std::unique_ptr<detail::CorpusText>> texts;
     std::vector<TextSource*> sources;
     for (std::size_t i = 0; i < corpora_.size(); ++i) {
-      texts.push_back(std::make_unique<detail::CorpusText>(env_, options_.inputs[i].source,
-                                                           Span<const Document>(corpora_[i].documents),
+      texts.push_back(std::make_unique<detail::CorpusText>(env_, options_.inputs[i].source, corpora_[i],
                                                            options_.learning_bytes));
       sources.push_back(texts.back().get());
     }
@@ -244,11 +243,10 @@ class Build {
     while (true) {
       const std::uint64_t begun = bytes_before + bytes_until(corpus, split, position);
       CorpusPosition next = position;
-      NS_ASSIGN_OR_RETURN(const std::vector<std::int32_t> tokens,
-                          encoder->next(Span<const Document>(corpus.documents), split, options_.shard_tokens,
-                                        &next, options_.cancel, [&](std::uint64_t bytes) {
-                                          report(Phase::Encoding, begun + bytes, result_.bytes);
-                                        }));
+      NS_ASSIGN_OR_RETURN(
+          const std::vector<std::int32_t> tokens,
+          encoder->next(corpus, split, options_.shard_tokens, &next, options_.cancel,
+                        [&](std::uint64_t bytes) { report(Phase::Encoding, begun + bytes, result_.bytes); }));
       if (tokens.empty()) return {};
       const auto id = static_cast<ShardId>(manifest_.shards.size());
       NS_ASSIGN_OR_RETURN(ShardEntry entry,

@@ -139,7 +139,7 @@ class Import {
 
   Expected<void> learn_tokenizer(const Corpus& corpus) {
     report(ImportProgress::Phase::LearningMerges, 0, 0);
-    detail::CorpusText text(env_, own_source, Span<const Document>(corpus.documents), max_learning_bytes);
+    detail::CorpusText text(env_, own_source, corpus, max_learning_bytes);
     TextSource* const sources[] = {&text};
     NS_ASSIGN_OR_RETURN(const CountedText counted,
                         count_words(Span<TextSource* const>(sources), options_.threads, {}, options_.cancel));
@@ -201,8 +201,8 @@ class Import {
     while (true) {
       std::uint64_t bytes_here = 0;
       NS_ASSIGN_OR_RETURN(const std::vector<std::int32_t> tokens,
-                          encoder->next(Span<const Document>(corpus.documents), split, options_.shard_tokens,
-                                        &position, options_.cancel, [&](std::uint64_t bytes) {
+                          encoder->next(corpus, split, options_.shard_tokens, &position, options_.cancel,
+                                        [&](std::uint64_t bytes) {
                                           bytes_here = bytes;
                                           report(ImportProgress::Phase::Encoding, bytes_before + bytes,
                                                  total);

@@ -74,7 +74,8 @@ struct ImportResult {
 // Killed at any moment, the directory keeps its last complete state; the next call removes shards that no
 // manifest lists. A call that fails or is cancelled leaves none. InvalidArgument when the new text is too small
 // for one sequence and nothing else is there: says how much is needed. Exhausted: too many files, before
-// anything is encoded. A file that disappears meanwhile is left out and counts as unreadable.
+// anything is encoded. A file that disappears meanwhile is left out and counts as unreadable. When its
+// folder disappears, too, or its disk reports an error, the call fails: later all of the text may be there.
 Expected<ImportResult> import_text(storage::FileEnv& env, const Clock& clock, const crypto::KeyPair& node_key,
                                    const ImportOptions& options);
 

@@ -39,15 +39,19 @@ class FaultFileEnv final : public storage::FileEnv {
   std::uint64_t changes() const { return changes_; }
   std::uint64_t appended_bytes() const { return appended_; }
 
-  // Paths with this end can't be read: Unavailable, as if they were on another computer. "" = none.
-  void take_away(std::string end) { away_ = std::move(end); }
+  // Paths with this end can't be read: Unavailable, as if they were on another computer, or as `code` says.
+  // "" = none.
+  void take_away(std::string end, ErrorCode code = ErrorCode::Unavailable) {
+    away_ = std::move(end);
+    away_code_ = code;
+  }
 
   Expected<std::unique_ptr<storage::ReadableFile>> open_read(const std::string& path) override {
     if (faults_.busy_opens > 0) {
       --faults_.busy_opens;
       return make_error(ErrorCode::Exhausted, "too many files are open");
     }
-    if (!away_.empty() && path.ends_with(away_)) return make_error(ErrorCode::Unavailable, path + " is away");
+    if (!away_.empty() && path.ends_with(away_)) return make_error(away_code_, path + " is away");
     return inner_.open_read(path);
   }
   Expected<std::unique_ptr<storage::WritableFile>> open_write(const std::string& path,
@@ -145,6 +149,7 @@ class FaultFileEnv final : public storage::FileEnv {
   storage::FileEnv& inner_;
   Faults faults_;
   std::string away_;
+  ErrorCode away_code_ = ErrorCode::Unavailable;
   std::uint64_t changes_ = 0;
   std::uint64_t appended_ = 0;
 };

@@ -221,9 +221,11 @@ void Corpus::leave_out(const std::set<std::uint64_t>& places) {
   documents = std::move(kept);
 }
 
-bool is_unreadable(const Error& error) {
-  return error.code == ErrorCode::NotFound || error.code == ErrorCode::Denied ||
-         error.code == ErrorCode::Corrupt || error.code == ErrorCode::Io;
+bool is_lost(storage::FileEnv& env, const Corpus& corpus, const Error& error) {
+  if (error.code != ErrorCode::NotFound && error.code != ErrorCode::Corrupt) return false;
+  // A disk that is not mounted leaves an empty folder.
+  const auto entries = env.list(corpus.root);
+  return entries.ok() && !entries->empty();
 }
 
 Expected<Corpus> scan_corpus(storage::FileEnv& env, const std::string& path,
@@ -240,6 +242,7 @@ Expected<Corpus> scan_corpus(storage::FileEnv& env, const std::string& path,
     NS_RETURN_IF_ERROR(scanner.file(path));
   }
   Corpus corpus = std::move(scanner.corpus);
+  corpus.root = path;
   const TextSummary& summary = corpus.summary;
   if (corpus.documents.empty()) {
     return make_error(
@@ -282,7 +285,7 @@ Expected<void> leave_out_known_beginnings(storage::FileEnv& env, const KnownText
     Document& document = corpus->documents[i];
     if (known.lengths.count(document.head) == 0) continue;
     const auto found = leave_out_known_beginning(env, known, &document, cancel);
-    if (!found.ok() && !is_unreadable(found.error())) return found;
+    if (!found.ok() && !is_lost(env, *corpus, found.error())) return found;
     if (!found.ok()) lost.insert(i);
   }
   if (!lost.empty()) corpus->leave_out(lost);
@@ -309,8 +312,8 @@ Expected<void> read_piece(storage::FileEnv& env, const Document& document, std::
 }
 
 Expected<bool> CorpusText::next(Bytes* text) {
-  while (document_ < documents_.size() && left_ > 0) {
-    const Document& document = documents_[document_];
+  while (document_ < corpus_.documents.size() && left_ > 0) {
+    const Document& document = corpus_.documents[document_];
     const std::uint64_t end = document.end(Split::Train);
     offset_ = std::max(offset_, document.begin(Split::Train));
     if (offset_ >= end) {
@@ -319,7 +322,7 @@ Expected<bool> CorpusText::next(Bytes* text) {
       continue;
     }
     const auto read = read_piece(env_, document, offset_, end, read_chunk_bytes, text);
-    if (!read.ok() && !is_unreadable(read.error())) return read.error();
+    if (!read.ok() && !is_lost(env_, corpus_, read.error())) return read.error();
     if (!read.ok()) {
       offset_ = end;
       continue;

@@ -52,14 +52,17 @@ struct Corpus {
   // not depend on where the files lie.
   std::vector<Document> documents;
   TextSummary summary;
+  std::string root;  // the path that was scanned
 
   std::uint64_t bytes(Split split) const;
   // The documents at these places can't be read any more: they go, and count as unreadable.
   void leave_out(const std::set<std::uint64_t>& places);
 };
 
-// The error of one file, which says nothing about others.
-bool is_unreadable(const Error& error);
+// One document is gone or became shorter since the scan, which says nothing about others. False: the error is
+// another one, or the scanned folder lists nothing any more. Its disk may be away for a while then, with all
+// of the text.
+bool is_lost(storage::FileEnv& env, const Corpus& corpus, const Error& error);
 
 // Reads every file below `path` once. Text is UTF-8 without NUL; up to one bad byte in a thousand is
 // forgiven, since tokens are bytes and one slip should not cost a book. Names that begin with a dot are left
@@ -77,24 +80,25 @@ struct KnownTexts {
 };
 
 // A text that continues a known one (a file that has grown, or lies beside an older copy) gives only what is
-// new: its known part has its held-out end already, which must not become text to train on. Documents that
-// can't be read any more are left out.
+// new: its known part has its held-out end already, which must not become text to train on. Lost documents
+// are left out.
 Expected<void> leave_out_known_beginnings(storage::FileEnv& env, const KnownTexts& known, Corpus* corpus,
                                           const CancelToken& cancel);
 
-// The train part of documents as pieces of text to learn merges from, until `limit` bytes. A document that
-// can't be read any more ends early.
+// The train part of a corpus as pieces of text to learn merges from, until `limit` bytes. A lost document
+// ends early; every other error ends the text.
 class CorpusText final : public TextSource {
  public:
-  CorpusText(storage::FileEnv& env, std::string name, Span<const Document> documents, std::uint64_t limit)
-      : env_(env), name_(std::move(name)), documents_(documents), left_(limit) {}
+  // The corpus outlives it.
+  CorpusText(storage::FileEnv& env, std::string name, const Corpus& corpus, std::uint64_t limit)
+      : env_(env), name_(std::move(name)), corpus_(corpus), left_(limit) {}
   std::string name() const override { return name_; }
   Expected<bool> next(Bytes* text) override;
 
  private:
   storage::FileEnv& env_;
   const std::string name_;
-  const Span<const Document> documents_;
+  const Corpus& corpus_;
   std::uint64_t left_;
   std::size_t document_ = 0;
   std::uint64_t offset_ = 0;

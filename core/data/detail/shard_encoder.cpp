@@ -69,21 +69,21 @@ ShardEncoder::ShardEncoder(storage::FileEnv& env, std::shared_ptr<const Tokenize
       workers_(std::make_unique<Workers>(tokenizer, std::clamp(threads, 1u, max_encoding_threads))) {}
 ShardEncoder::~ShardEncoder() = default;
 
-Expected<std::vector<ShardEncoder::Piece>> ShardEncoder::read_pieces(Span<const Document> documents,
-                                                                     Split split, CorpusPosition* from) {
+Expected<std::vector<ShardEncoder::Piece>> ShardEncoder::read_pieces(const Corpus& corpus, Split split,
+                                                                     CorpusPosition* from) {
   // Small documents are many: read enough to keep every thread busy.
   const std::size_t wanted_bytes = 2 * workers_->size() * piece_bytes;
   std::vector<Piece> pieces;
   std::size_t bytes = 0;
-  while (from->document < documents.size() && bytes < wanted_bytes) {
-    const Document& document = documents[static_cast<std::size_t>(from->document)];
+  while (from->document < corpus.documents.size() && bytes < wanted_bytes) {
+    const Document& document = corpus.documents[static_cast<std::size_t>(from->document)];
     const std::uint64_t end = document.end(split);
     from->offset = std::max(from->offset, document.begin(split));
     if (from->offset < end) {
       Piece piece;
       piece.at = *from;
       const auto read = read_piece(env_, document, from->offset, end, piece_bytes, &piece.text);
-      if (!read.ok() && (lost_ == nullptr || !is_unreadable(read.error()))) return read.error();
+      if (!read.ok() && (lost_ == nullptr || !is_lost(env_, corpus, read.error()))) return read.error();
       if (read.ok()) {
         from->offset += piece.text.size();
         piece.ends_document = from->offset >= end;
@@ -100,16 +100,15 @@ Expected<std::vector<ShardEncoder::Piece>> ShardEncoder::read_pieces(Span<const 
   return pieces;
 }
 
-Expected<std::vector<std::int32_t>> ShardEncoder::next(Span<const Document> documents, Split split,
-                                                       std::uint64_t limit, CorpusPosition* position,
-                                                       const CancelToken& cancel,
+Expected<std::vector<std::int32_t>> ShardEncoder::next(const Corpus& corpus, Split split, std::uint64_t limit,
+                                                       CorpusPosition* position, const CancelToken& cancel,
                                                        const std::function<void(std::uint64_t)>& on_bytes) {
   std::vector<std::int32_t> tokens;
   std::uint64_t bytes = 0;
   while (tokens.size() < limit) {
     if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "encoding was stopped");
     CorpusPosition after = *position;
-    NS_ASSIGN_OR_RETURN(std::vector<Piece> pieces, read_pieces(documents, split, &after));
+    NS_ASSIGN_OR_RETURN(std::vector<Piece> pieces, read_pieces(corpus, split, &after));
     if (pieces.empty()) {
       *position = after;
       break;

@@ -33,15 +33,14 @@ struct CorpusPosition {
 // documents make sense. Threads: one caller; works on threads of its own.
 class ShardEncoder {
  public:
-  // lost: gets the places of documents that can't be read any more; the rest of them is left out. Null: they
-  // are an error.
+  // lost: gets the places of lost documents; the rest of them is left out. Null: they are an error.
   ShardEncoder(storage::FileEnv& env, std::shared_ptr<const Tokenizer> tokenizer, std::uint32_t threads,
                std::set<std::uint64_t>* lost = nullptr);
   ~ShardEncoder();
 
   // The next `limit` tokens at most; fewer, or none, at the end of the documents. Moves *position.
   // on_bytes: bytes of text encoded by this call so far.
-  Expected<std::vector<std::int32_t>> next(Span<const Document> documents, Split split, std::uint64_t limit,
+  Expected<std::vector<std::int32_t>> next(const Corpus& corpus, Split split, std::uint64_t limit,
                                            CorpusPosition* position, const CancelToken& cancel,
                                            const std::function<void(std::uint64_t)>& on_bytes = {});
 
@@ -53,7 +52,7 @@ class ShardEncoder {
     bool ends_document = false;
     std::vector<TokenId> tokens;
   };
-  Expected<std::vector<Piece>> read_pieces(Span<const Document> documents, Split split, CorpusPosition* from);
+  Expected<std::vector<Piece>> read_pieces(const Corpus& corpus, Split split, CorpusPosition* from);
 
   storage::FileEnv& env_;
   std::set<std::uint64_t>* const lost_;

@@ -335,6 +335,37 @@ class TestTextImport : public QObject {
     QVERIFY(text_of(*open(env), Split::Train).find(goes.substr(0, 17'000)) != std::string::npos);
   }
 
+  // The disk answers again a moment later, so what was left out would be left out in silence.
+  void a_disk_that_is_away_for_a_moment_ends_the_import() {
+    using Phase = ImportProgress::Phase;
+    MemoryFileEnv memory;
+    for (int i = 0; i < 6; ++i) put_file(memory, fmt::format("/text/{}.txt", i), prose(100 + i, 9'000));
+    for (const Phase phase : {Phase::LearningMerges, Phase::Encoding}) {
+      neuroshard::testing::FaultFileEnv env(memory);
+      ImportOptions options = options_for("/text");
+      options.on_progress = [&env, phase](const ImportProgress& progress) {
+        // Learning has no total while it reads the text.
+        const bool reads = progress.phase != Phase::LearningMerges || progress.total == 0;
+        env.take_away(progress.phase == phase && reads ? ".txt" : "", ErrorCode::Io);
+      };
+      const auto failed = import(env, options);
+      QVERIFY(!failed.ok());
+      QCOMPARE(failed.error().code, ErrorCode::Io);
+    }
+    ImportOptions options = options_for("/text");
+    options.on_progress = [&memory](const ImportProgress& progress) {
+      const bool reads = progress.phase == Phase::LearningMerges && progress.total == 0;
+      if (reads == memory.exists("/text"))
+        NS_CHECK(memory.rename(reads ? "/text" : "/unplugged", reads ? "/unplugged" : "/text").ok());
+    };
+    const auto failed = import(memory, options);
+    QVERIFY(!failed.ok());
+    QCOMPARE(failed.error().code, ErrorCode::NotFound);
+    QVERIFY(!memory.exists("/node/data/tokenizer.json"));
+    QVERIFY(memory.rename("/unplugged", "/text").ok());
+    QCOMPARE(import(memory, options_for("/text")).value().files_added, std::uint64_t{6});
+  }
+
   void a_file_that_goes_before_it_is_compared_is_left_out() {
     MemoryFileEnv env;
     put_file(env, "/text/goes", prose(1, 20'000));
