@@ -94,6 +94,7 @@ Expected<checkpoint::Manifest> fetch_manifest(GuestVisit& visit, const Hash256& 
 struct Chosen {
   checkpoint::Manifest manifest;
   std::string folder;
+  Hash256 id{};
 };
 
 Expected<Chosen> choose(const std::vector<Candidate>& all, const std::string& folder, GuestVisit& visit,
@@ -108,7 +109,7 @@ Expected<Chosen> choose(const std::vector<Candidate>& all, const std::string& fo
     auto manifest = fetch_manifest(visit, one.id, work);
     Expected<void> checked;
     if (manifest.ok()) checked = check_offer(*manifest, profile.consensus, one.step);
-    if (manifest.ok() && checked.ok()) return Chosen{std::move(*manifest), work};
+    if (manifest.ok() && checked.ok()) return Chosen{std::move(*manifest), work, one.id};
     last = manifest.ok() ? checked.error() : manifest.error();
     const bool false_offer = last.code == ErrorCode::InvalidArgument || last.code == ErrorCode::Corrupt ||
                              last.code == ErrorCode::Unsupported;
@@ -186,6 +187,11 @@ Expected<FetchedCheckpoint> fetch_checkpoint(const CheckpointChoice& choice, con
   NS_ASSIGN_OR_RETURN(const auto visit, GuestVisit::begin(session));
   NS_ASSIGN_OR_RETURN(const std::vector<Candidate> all, candidates(choice.id, *visit));
   NS_ASSIGN_OR_RETURN(const Chosen chosen, choose(all, folder, *visit, session));
+  const auto wanted = choice.check ? choice.check(chosen.id) : Expected<void>();
+  if (!wanted.ok()) {
+    NS_RETURN_IF_ERROR(visit->files().remove_tree(chosen.folder));
+    return wanted.error();
+  }
   const checkpoint::Manifest& manifest = chosen.manifest;
   FetchedCheckpoint fetched;
   fetched.work = fetched.folder = chosen.folder;

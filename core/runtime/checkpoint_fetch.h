@@ -33,6 +33,9 @@ Expected<std::vector<OfferedCheckpoint>> offered_checkpoints(const FetchSession&
 struct CheckpointChoice {
   std::string id;                  // of a checkpoint, or "newest": the highest step whose offer can be true
   std::vector<std::string> slots;  // as compute::to_string spells them; none: all of the checkpoint
+  // Whether the checkpoint is wanted, called before its large files are fetched; empty: it is. Its error is
+  // the result, and what arrived of the checkpoint is removed.
+  std::function<Expected<void>(const Hash256& id)> check;
 };
 
 struct FetchedCheckpoint {
@@ -45,7 +48,8 @@ struct FetchedCheckpoint {
 // makes sure that no other call works there. Holders are the nodes that the source knows and those that have
 // announced the checkpoint in the hash table. Errors: InvalidArgument (the id, a slot, another network), Corrupt
 // (the id is that of something else), NotFound (nothing is offered), Unavailable (nobody delivers it),
-// Unsupported (slots of a checkpoint without slots.index), those of check_offer() and of the disk, Cancelled.
+// Unsupported (slots of a checkpoint without slots.index), those of `check`, of check_offer() and of the disk,
+// Cancelled.
 Expected<FetchedCheckpoint> fetch_checkpoint(const CheckpointChoice& choice, const std::string& folder,
                                              const FetchSession& session);
 

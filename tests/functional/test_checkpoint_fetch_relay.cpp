@@ -56,6 +56,19 @@ class TestCheckpointFetchRelay : public QObject {
     QVERIFY2(good.ok(), good.text().constData());
   }
 
+  // The newest one changes once a minute at most.
+  void what_is_here_is_not_fetched_again() {
+    ProcessResult again;
+    QTRY_VERIFY_WITH_TIMEOUT((again = checkpoint(QStringList{"fetch", "newest"} + guest()), !again.ok()),
+                             RoundsRun::patience_ms);
+    QVERIFY2(again.err.contains("is here already"), again.text().constData());
+    for (const QJsonObject& line : json_lines(again.out))
+      QVERIFY2(!line.contains("fetched") || line["fetched"].toString() == "manifest.json",
+               again.text().constData());
+    const QDir left(net_.path("c/fetched"));
+    QCOMPARE(left.entryList(QDir::Dirs | QDir::NoDotAndDotDot), QStringList());
+  }
+
   void it_is_found_by_its_id_alone() {
     QList<QJsonObject> offers;
     QTRY_VERIFY_WITH_TIMEOUT(

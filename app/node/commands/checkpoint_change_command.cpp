@@ -222,12 +222,10 @@ Expected<void> import(const ChangeFlags& flags, CommandContext& context) {
   return import_into(std::move(place), flags, context);
 }
 
-// All of a checkpoint that was imported before need not be fetched. Of "newest", the others know the id.
-Expected<void> refuse_held(const ChangeFlags& flags, const std::string& directory, CommandContext& context) {
-  const auto id = hash_from_hex(flags.which);
-  if (!id.ok() || !flags.slots.empty()) return {};
+// All of a checkpoint that was imported before need not be fetched.
+Expected<void> refuse_held(const Hash256& id, const std::string& directory, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::optional<Entry> held,
-                      Catalogue(context.files, directory + "/checkpoints").imported_from(*id));
+                      Catalogue(context.files, directory + "/checkpoints").imported_from(id));
   if (held) return checkpoint::already_here(*held);
   return {};
 }
@@ -258,9 +256,13 @@ Expected<void> fetch(const ChangeFlags& flags, CommandContext& context) {
   NS_RETURN_IF_ERROR(context.files.create_directories(folder));
   auto lock = platform::DirectoryLock::acquire(folder, context.clock);
   if (!lock.ok()) return std::move(lock).error().with_context("another fetch may be under way");
-  NS_RETURN_IF_ERROR(refuse_held(flags, directory, context));
+  const auto check = [&](const Hash256& id) {
+    return flags.slots.empty() ? refuse_held(id, directory, context) : Expected<void>();
+  };
+  // An id needs no other node for this; of "newest", the others know the id.
+  if (const auto id = hash_from_hex(flags.which); id.ok()) NS_RETURN_IF_ERROR(check(*id));
   NS_ASSIGN_OR_RETURN(const runtime::FetchedCheckpoint fetched,
-                      runtime::fetch_checkpoint({flags.which, flags.slots}, folder, session));
+                      runtime::fetch_checkpoint({flags.which, flags.slots, check}, folder, session));
   ChangeFlags imported = flags;
   imported.path = fetched.folder;
   NS_ASSIGN_OR_RETURN(Place place, find_place(context));
