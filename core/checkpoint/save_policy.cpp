@@ -24,6 +24,11 @@ DailyWrites SavePolicy::written(WallTime wall) const {
   return ahead >= 0 && ahead <= storage::most_periods_ahead ? written_ : DailyWrites{today, 0};
 }
 
+void SavePolicy::count(std::uint64_t bytes, WallTime wall) {
+  written_ = written(wall);
+  written_.bytes += bytes;
+}
+
 void SavePolicy::set_written(DailyWrites all, WallTime wall) {
   written_ = written(wall);
   if (all.day == written_.day) written_.bytes = std::max(written_.bytes, all.bytes);

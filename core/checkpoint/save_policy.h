@@ -32,10 +32,12 @@ class SavePolicy {
   bool due(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes) const;
   // With the anchor of a new round in place; never twice for one step.
   bool due_after_sync(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes) const;
-  // A save started. The writes of the day with this one, for its manifest. set_written() counts them once it
-  // has succeeded, so a full disk does not use up the budget.
+  // A save started. The writes of the day with this one, for its manifest. count() is called once it has
+  // ended, so a full disk does not use up the budget.
   DailyWrites saving(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes);
-  // So many bytes in all on this day, if that is more than is known: after a save, and where others write, too.
+  // So many bytes were written: by a save that succeeded, or by one that failed after it began to write.
+  void count(std::uint64_t bytes, WallTime wall);
+  // Others write, too: so many bytes in all on this day, if that is more than is known.
   void set_written(DailyWrites all, WallTime wall);
   // Written today, and the budget; for people.
   DailyWrites written(WallTime wall) const;

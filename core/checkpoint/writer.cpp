@@ -14,6 +14,7 @@
 namespace neuroshard::checkpoint {
 namespace {
 
+using detail::AfterChunk;
 using detail::HashingFile;
 using tensor::SafetensorsWriter;
 
@@ -89,14 +90,14 @@ class RunsOfFile {
 };
 
 Expected<FileRecord> write_weights(storage::FileEnv& env, const std::string& folder, const Manifest& manifest,
-                                   const TensorView& tensors, const Pause& pause, Runs& runs) {
+                                   const TensorView& tensors, const AfterChunk& after_chunk, Runs& runs) {
   // The format's own readers expect this key.
   NS_ASSIGN_OR_RETURN(auto layout,
                       SafetensorsWriter::plan(detail::weight_specs(manifest.architecture, manifest.slots),
                                               {{"format", "pt"}}));
   NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create_large(env, folder, detail::weights_file,
                                                                   {.bytes = layout.file_bytes()}));
-  file.set_pause(&pause);
+  file.set_after_chunk(&after_chunk);
   RunsOfFile out(file, layout, RunFile::Weights, runs);
   NS_RETURN_IF_ERROR(out.begin());
   for (const SlotTensors& slot : tensors.slots) NS_RETURN_IF_ERROR(out.slot(slot.id, {slot.parameters}));
@@ -104,14 +105,14 @@ Expected<FileRecord> write_weights(storage::FileEnv& env, const std::string& fol
 }
 
 Expected<FileRecord> write_optimizer(storage::FileEnv& env, const std::string& folder,
-                                     const Manifest& manifest, const TensorView& tensors, const Pause& pause,
-                                     Runs& runs) {
+                                     const Manifest& manifest, const TensorView& tensors,
+                                     const AfterChunk& after_chunk, Runs& runs) {
   NS_ASSIGN_OR_RETURN(
       auto layout, SafetensorsWriter::plan(
                        detail::optimizer_specs(manifest.architecture, manifest.slots, tensors.extras), {}));
   NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create_large(env, folder, detail::optimizer_file,
                                                                   {.bytes = layout.file_bytes()}));
-  file.set_pause(&pause);
+  file.set_after_chunk(&after_chunk);
   RunsOfFile out(file, layout, RunFile::Optimizer, runs);
   NS_RETURN_IF_ERROR(out.begin());
   for (const SlotTensors& slot : tensors.slots)
@@ -180,12 +181,13 @@ Expected<void> Writer::check_room(std::uint64_t bytes) {
 }
 
 Expected<SaveResult> Writer::write_folder(Manifest& manifest, const TensorView& tensors,
-                                          const std::string& folder, const Pause& pause) {
+                                          const std::string& folder, const AfterChunk& after_chunk) {
   NS_RETURN_IF_ERROR(env_->remove_tree(folder));
   NS_RETURN_IF_ERROR(make_folder(*env_, folder));
   Runs runs;
-  NS_ASSIGN_OR_RETURN(FileRecord weights, write_weights(*env_, folder, manifest, tensors, pause, runs));
-  NS_ASSIGN_OR_RETURN(FileRecord optimizer, write_optimizer(*env_, folder, manifest, tensors, pause, runs));
+  NS_ASSIGN_OR_RETURN(FileRecord weights, write_weights(*env_, folder, manifest, tensors, after_chunk, runs));
+  NS_ASSIGN_OR_RETURN(FileRecord optimizer,
+                      write_optimizer(*env_, folder, manifest, tensors, after_chunk, runs));
   NS_ASSIGN_OR_RETURN(HashingFile index, HashingFile::create(*env_, folder, slot_index_file));
   NS_RETURN_IF_ERROR(index.append(encode_slot_index(runs)));
   NS_ASSIGN_OR_RETURN(FileRecord slots, index.finish());
@@ -226,7 +228,13 @@ Expected<SaveResult> Writer::save(Manifest manifest, const TensorView& tensors, 
   NS_RETURN_IF_ERROR(check_room(estimate_bytes(manifest.architecture, manifest.slots)));
 
   const std::string folder = root_ + "/" + detail::saving_folder;
-  Expected<SaveResult> result = write_folder(manifest, tensors, folder, pause);
+  std::uint64_t written = 0;
+  const AfterChunk after_chunk = [&written, &pause](std::size_t bytes) {
+    written += bytes;
+    if (pause) pause();
+  };
+  Expected<SaveResult> result = write_folder(manifest, tensors, folder, after_chunk);
+  wasted_ += written;  // unless the save succeeds
   if (!result.ok()) {
     (void)env_->remove_tree(folder);  // best effort; the next save and the next start try again
     return std::move(result).error().with_context("saving a checkpoint");
@@ -236,6 +244,7 @@ Expected<SaveResult> Writer::save(Manifest manifest, const TensorView& tensors, 
   next_sequence_ = manifest.sequence + 1;
   parent_ = result->name;
   NS_RETURN_IF_ERROR(env_->sync_directory(root_));
+  wasted_ -= written;
   result->manifest = std::move(manifest);
   return result;
 }

@@ -3,9 +3,11 @@
 // and this one whole or absent.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "core/base/expected.h"
 #include "core/checkpoint/catalogue.h"
@@ -57,6 +59,9 @@ class Writer {
   // the processor sleeps there.
   Expected<SaveResult> save(Manifest manifest, const TensorView& tensors, const Pause& pause = {});
 
+  // Bytes of tensors that failed saves wrote since the last call.
+  std::uint64_t take_wasted() { return std::exchange(wasted_, 0); }
+
   // Copies a checkpoint from elsewhere below the root: verified first, hashed on the way, signed anew by this
   // node with its origin noted, pinned, and never the newest by itself: choose() makes training continue from
   // it. Errors as for save(), Corrupt, Cancelled and AlreadyExists: nothing is copied then.
@@ -76,7 +81,7 @@ class Writer {
   Writer(storage::FileEnv& env, const crypto::KeyPair& node_key, std::string root)
       : env_(&env), node_key_(&node_key), root_(std::move(root)) {}
   Expected<SaveResult> write_folder(Manifest& manifest, const TensorView& tensors, const std::string& folder,
-                                    const Pause& pause);
+                                    const std::function<void(std::size_t)>& after_chunk);
   Expected<void> pin_folder(const std::string& folder);
   Expected<SaveResult> copy_folder(const Entry& source, Manifest& manifest, const std::string& folder,
                                    const CancelToken& cancel);
@@ -88,6 +93,7 @@ class Writer {
   std::string root_;
   std::uint64_t next_sequence_ = 1;
   std::string parent_;
+  std::uint64_t wasted_ = 0;
 };
 
 }  // namespace neuroshard::checkpoint

@@ -150,7 +150,14 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
   writer_.emplace(std::move(writer));
   writer_->set_parent(options.resumed_name);
   io_ = make_thread_executor("checkpoint-io", io_queue);
+  async_ = std::make_unique<checkpoint::AsyncWriter>(
+      *writer_, *io_, callbacks(), checkpoint::Pace{io_share, platform::thread_processor_time},
+      storage::make_file_spool({directory_.path() + "/spool", 0, services_.disk}));
+  if (copy_allowed_) async_->prepare(save_bytes_);
+  return {};
+}
 
+checkpoint::AsyncWriter::Callbacks TrainingCheckpoints::callbacks() {
   // After each save, and after one that found no room, on the thread that wrote it and before the writer is
   // free again: deletes checkpoints that retention no longer keeps.
   const auto clean_up = [inbox = inbox_, &files = services_.files, root = directory_.checkpoints_path(),
@@ -168,21 +175,25 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
     inbox->news.alerts.push_back({LogLevel::Warning, "checkpoint",
                                   "An old checkpoint could not be deleted: " + removed.error().message});
   };
-  checkpoint::AsyncWriter::Callbacks callbacks;
-  callbacks.saved = [inbox = inbox_, clean_up, disk = services_.disk](const checkpoint::SaveResult& result) {
-    const checkpoint::DailyWrites& written = result.manifest.written_today;
-    if (disk) disk->written_at_least(static_cast<std::int32_t>(written.day), written.bytes);
+  // With the inbox's lock: follow_settings() finds both counts as they were before, or both after.
+  const auto count = [inbox = inbox_, disk = services_.disk](std::uint64_t bytes) {
+    inbox->written += bytes;
+    if (disk) disk->count(bytes);
+  };
+  checkpoint::AsyncWriter::Callbacks calls;
+  calls.saved = [inbox = inbox_, clean_up, count, bytes = save_bytes_](const checkpoint::SaveResult& result) {
     {
       const std::lock_guard lock(inbox->mutex);
+      count(bytes);
       inbox->news.saved = result.name;
       inbox->saved_step = result.manifest.step;
-      inbox->written = written;
     }
     clean_up();
   };
-  callbacks.failed = [inbox = inbox_, clean_up](const Error& error) {
+  calls.failed = [inbox = inbox_, clean_up, count, writer = &*writer_](const Error& error) {
     {
       const std::lock_guard lock(inbox->mutex);
+      count(writer->take_wasted());
       inbox->news.alerts.push_back({LogLevel::Error, "checkpoint",
                                     "The checkpoint could not be saved: " + error.message +
                                         " Training continues and tries the next save as usual."});
@@ -190,11 +201,7 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
     // A person who keeps fewer checkpoints, or lowers the disk limit, makes room for the next save.
     if (error.code == ErrorCode::Exhausted) clean_up();
   };
-  async_ = std::make_unique<checkpoint::AsyncWriter>(
-      *writer_, *io_, std::move(callbacks), checkpoint::Pace{io_share, platform::thread_processor_time},
-      storage::make_file_spool({directory_.path() + "/spool", 0, services_.disk}));
-  if (copy_allowed_) async_->prepare(save_bytes_);
-  return {};
+  return calls;
 }
 
 checkpoint::SavePolicyOptions TrainingCheckpoints::save_options() const {
@@ -221,10 +228,8 @@ checkpoint::RetentionPolicy TrainingCheckpoints::retention() const {
 void TrainingCheckpoints::follow_settings() {
   policy_->set_options(save_options());
   const WallTime now = services_.clock.wall_now();
-  {
-    const std::lock_guard lock(inbox_->mutex);
-    if (inbox_->written) policy_->set_written(*std::exchange(inbox_->written, std::nullopt), now);
-  }
+  const std::lock_guard lock(inbox_->mutex);
+  policy_->count(std::exchange(inbox_->written, 0), now);
   if (services_.disk) policy_->set_written({storage::utc_day(now), services_.disk->written_today()}, now);
 }
 

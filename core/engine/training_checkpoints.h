@@ -85,12 +85,13 @@ class TrainingCheckpoints {
     std::mutex mutex;
     News news;
     std::optional<std::uint64_t> saved_step;
-    std::optional<checkpoint::DailyWrites> written;  // with the last save, since follow_settings() looked
-    checkpoint::RetentionPolicy retention;           // as the settings were at the last save
+    std::uint64_t written = 0;              // bytes, by saves that ended since follow_settings() looked
+    checkpoint::RetentionPolicy retention;  // as the settings were at the last save
   };
   TrainingCheckpoints(config::DataDirectory& directory, TrainingServices services, compute::Stage& stage,
                       const Options& options);
   Expected<void> start(const compute::ModelShape& shape, const Options& options);
+  checkpoint::AsyncWriter::Callbacks callbacks();
   checkpoint::SavePolicyOptions save_options() const;
   void follow_settings();
   checkpoint::RetentionPolicy retention() const;

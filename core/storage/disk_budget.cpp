@@ -166,6 +166,11 @@ std::uint64_t DiskBudget::space_used() const {
   return named_ + held_;
 }
 
+void DiskBudget::count(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  count_for_day(bytes);
+}
+
 void DiskBudget::written_at_least(std::int32_t day, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t used = day_.used(utc_day(clock_.wall_now()));

@@ -66,6 +66,8 @@ class DiskBudget {
   std::uint64_t written_today() const;
   // Of everything but the excluded folder.
   std::uint64_t space_used() const;
+  // Bytes in the excluded folder: they count for the day alone.
+  void count(std::uint64_t bytes);
   // As many as another count says, if that is more.
   void written_at_least(std::int32_t day, std::uint64_t bytes);
   // Lists the folder and asks how much is free: takes a while.

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,9 @@ class FaultFileEnv final : public storage::FileEnv {
     away_code_ = code;
   }
 
+  // Called before each rename that works.
+  void before_rename(std::function<void(const std::string& to)> call) { before_rename_ = std::move(call); }
+
   Expected<std::unique_ptr<storage::ReadableFile>> open_read(const std::string& path) override {
     if (faults_.busy_opens > 0) {
       --faults_.busy_opens;
@@ -69,6 +73,7 @@ class FaultFileEnv final : public storage::FileEnv {
   }
   Expected<void> rename(const std::string& from, const std::string& to) override {
     NS_RETURN_IF_ERROR(change());
+    if (before_rename_) before_rename_(to);
     return inner_.rename(from, to);
   }
   Expected<void> remove_file(const std::string& path) override {
@@ -150,6 +155,7 @@ class FaultFileEnv final : public storage::FileEnv {
   Faults faults_;
   std::string away_;
   ErrorCode away_code_ = ErrorCode::Unavailable;
+  std::function<void(const std::string& to)> before_rename_;
   std::uint64_t changes_ = 0;
   std::uint64_t appended_ = 0;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +15,9 @@
 #include "core/storage/file_env.h"
 
 namespace neuroshard::checkpoint::detail {
+
+// Gets the size of each chunk once it is written.
+using AfterChunk = std::function<void(std::size_t bytes)>;
 
 class HashingFile {
  public:
@@ -30,8 +34,8 @@ class HashingFile {
     return HashingFile(std::move(file), name);
   }
 
-  // Called after each chunk; may be null. Outlives this object.
-  void set_pause(const std::function<void()>* pause) { pause_ = pause; }
+  // May be null. Outlives this object.
+  void set_after_chunk(const AfterChunk* after_chunk) { after_chunk_ = after_chunk; }
 
   // Hashes each chunk while it is warm in the cache, then writes it.
   Expected<void> append(ByteSpan bytes) {
@@ -42,7 +46,7 @@ class HashingFile {
       NS_RETURN_IF_ERROR(file_->append(chunk));
       bytes_ += chunk.size();
       bytes = bytes.subspan(chunk.size());
-      if (pause_ != nullptr && *pause_) (*pause_)();
+      if (after_chunk_ != nullptr && *after_chunk_) (*after_chunk_)(chunk.size());
     }
     return {};
   }
@@ -75,7 +79,7 @@ class HashingFile {
   std::string name_;
   std::unique_ptr<crypto::Sha256> hash_, run_hash_;
   std::uint64_t run_begin_ = 0;
-  const std::function<void()>* pause_ = nullptr;
+  const AfterChunk* after_chunk_ = nullptr;
   std::uint64_t bytes_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/retention.h"
 #include "core/checkpoint/save_policy.h"
+#include "core/storage/period_count.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;
@@ -44,7 +45,8 @@ class TestPolicy : public QObject {
     clock_.advance(seconds(31));
     QVERIFY(!policy.due(9, now(), wall(), 1000));
     QVERIFY(policy.due(10, now(), wall(), 1000));
-    policy.set_written(policy.saving(10, now(), wall(), 1000), wall());
+    policy.saving(10, now(), wall(), 1000);
+    policy.count(1000, wall());
     clock_.advance(seconds(29));
     QVERIFY(!policy.due(500, now(), wall(), 1000));
     clock_.advance(seconds(1));
@@ -63,7 +65,8 @@ class TestPolicy : public QObject {
       step += 5;
       QVERIFY(!policy.due(step, now(), wall(), 1000));
       if (!policy.due_after_sync(step, now(), wall(), 1000)) continue;
-      policy.set_written(policy.saving(step, now(), wall(), 1000), wall());
+      policy.saving(step, now(), wall(), 1000);
+      policy.count(1000, wall());
       ++saved;
       QVERIFY(!policy.due_after_sync(step, now(), wall(), 1000));
     }
@@ -84,9 +87,8 @@ class TestPolicy : public QObject {
       clock_.advance(seconds(10));
       step += 10;
       if (!policy.due(step, now(), wall(), 100)) continue;
-      const DailyWrites with_it = policy.saving(step, now(), wall(), 100);
-      QCOMPARE(with_it.bytes, written + 100);
-      policy.set_written(with_it, wall());
+      QCOMPARE(policy.saving(step, now(), wall(), 100).bytes, written + 100);
+      policy.count(100, wall());
       written += 100;
       longest = std::max(longest, now() - last);
       last = now();
@@ -110,6 +112,11 @@ class TestPolicy : public QObject {
       QCOMPARE(policy.saving(step, now(), wall(), 400).bytes, std::uint64_t{400});
     }
     QCOMPARE(policy.written(wall()).bytes, std::uint64_t{0});
+    policy.count(300, wall());
+    policy.set_written({storage::utc_day(wall()), 200}, wall());
+    QCOMPARE(policy.written(wall()).bytes, std::uint64_t{300});
+    policy.set_written({storage::utc_day(wall()), 500}, wall());
+    QCOMPARE(policy.written(wall()).bytes, std::uint64_t{500});
   }
 
   void the_budget_survives_a_restart_and_a_clock_set_back() {

@@ -29,7 +29,9 @@ class TestTrainingLimits : public QObject {
   void checkpoint_settings_hold_from_the_next_step();
   void a_lowered_disk_limit_reaches_the_published_text();
   void others_use_up_the_days_writes();
+  void writes_beside_a_save_count_with_it();
   void saves_that_fail_use_up_no_budget();
+  void a_save_that_is_cut_off_counts_what_it_wrote();
   void rounds_take_the_place_of_old_checkpoints();
   void a_part_expects_no_more_micro_batches_than_a_step_has();
   void a_member_needs_what_its_plan_expects();
@@ -260,6 +262,30 @@ void TestTrainingLimits::others_use_up_the_days_writes() {
   QVERIFY(started);
 }
 
+void TestTrainingLimits::writes_beside_a_save_count_with_it() {
+  using namespace neuroshard;
+  TrainingFixture fixture;
+  const auto disk = storage::DiskBudget::open(fixture.files(), fixture.clock(), fixture.logger(),
+                                              {fixture.path("."), 0, {}, {}}, {})
+                        .value();
+  neuroshard::testing::FaultFileEnv files(fixture.files());
+  Run run(fixture, "d", "text.txt", engine::SessionMode::Train, &files, disk);
+  std::uint64_t before = disk->written_today(), beside = 0;
+  QVERIFY(run.session->save().ok());
+  const std::uint64_t one = disk->written_today() - before;
+  QVERIFY(one > 0);
+  files.before_rename([&](const std::string& to) {
+    if (to.find("/checkpoints/") == std::string::npos) return;
+    disk->wrote(one);
+    beside += one;
+  });
+  run.step();
+  before = disk->written_today();
+  QVERIFY(run.session->save().ok());
+  QVERIFY(beside > 0);
+  QCOMPARE(disk->written_today(), before + beside + one);
+}
+
 void TestTrainingLimits::saves_that_fail_use_up_no_budget() {
   using namespace neuroshard;
   TrainingFixture fixture;
@@ -280,6 +306,29 @@ void TestTrainingLimits::saves_that_fail_use_up_no_budget() {
   bool started = false;
   for (int i = 0; i < 6; ++i) started = run.step().checkpoint_started || started;
   QVERIFY(started);
+}
+
+void TestTrainingLimits::a_save_that_is_cut_off_counts_what_it_wrote() {
+  using namespace neuroshard;
+  TrainingFixture fixture;
+  const auto disk = storage::DiskBudget::open(fixture.files(), fixture.clock(), fixture.logger(),
+                                              {fixture.path("."), 0, {}, {}}, {})
+                        .value();
+  {
+    Run run(fixture, "d", "text.txt", engine::SessionMode::Train, nullptr, disk);
+    QVERIFY(run.session->save().ok());
+  }
+  constexpr std::uint64_t room = 30'000;
+  neuroshard::testing::FaultFileEnv small(fixture.files(), neuroshard::testing::Faults{.room_bytes = room});
+  Run run(fixture, "d", "", engine::SessionMode::Train, &small, disk);
+  QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
+  const std::uint64_t before = disk->written_today();
+  QCOMPARE(run.session->save().error().code, ErrorCode::Exhausted);
+  const std::uint64_t counted = disk->written_today() - before;
+  QVERIFY(counted > 5000 && counted <= room);
+  // Nothing has room any more.
+  QCOMPARE(run.session->save().error().code, ErrorCode::Exhausted);
+  QCOMPARE(disk->written_today(), before + counted);
 }
 
 void TestTrainingLimits::rounds_take_the_place_of_old_checkpoints() {

@@ -86,6 +86,10 @@ class TestDiskBudget : public QObject {
     budget->written_at_least(utc_day(clock_->wall_now()), 15'000);
     budget->written_at_least(utc_day(clock_->wall_now()) - 1, 90'000);
     QCOMPARE(budget->written_today(), std::uint64_t{20'000});
+    const std::uint64_t space = budget->space_used();
+    budget->count(3000);
+    QCOMPARE(budget->written_today(), std::uint64_t{23'000});
+    QCOMPARE(budget->space_used(), space);
   }
 
   void a_clock_that_was_wrong_by_years_stops_nothing_for_years() {
