@@ -175,8 +175,11 @@ void TrainingController::on_ended(const End& end) {
     context_.publisher.publish();
     context_.publisher.checkpoint_written(end.newest->name);
   }
-  // All is on the disk, so an earlier failure no longer matters.
-  if (end.result.ok() && session_open_) context_.publisher.clear("checkpoint");
+  // All is on the disk, so an earlier failure no longer matters. Without an open session nothing was saved.
+  if (end.result.ok() && session_open_) {
+    context_.publisher.clear("checkpoint");
+    shutdown_error_.reset();
+  }
   session_open_ = false;
   stop_requested_ = context_.commands.shutting_down();
   unsaved_ = false;
@@ -195,8 +198,10 @@ void TrainingController::on_ended(const End& end) {
 }
 
 void TrainingController::show_end(const std::optional<Error>& error) {
-  shutdown_error_ = error;
-  if (error) context_.publisher.raise({"checkpoint", node::Severity::Critical, error->describe(), {}});
+  if (error) {
+    shutdown_error_ = error;
+    context_.publisher.raise({"checkpoint", node::Severity::Critical, error->describe(), {}});
+  }
   if (draft_.state == node::RunState::Failed) return;
   if (error) {
     context_.publisher.set_state(node::RunState::Failed, error);

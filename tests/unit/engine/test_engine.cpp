@@ -43,6 +43,7 @@ class TestEngine : public QObject {
   void failed_step_saves_what_there_is();
   void failed_final_checkpoint_is_told();
   void a_later_end_that_saves_takes_the_failed_one_back();
+  void an_end_without_a_model_takes_nothing_back();
   void alerts_of_steps_end();
   void second_training_is_refused();
   void shutdown_refuses_what_comes_after();
@@ -418,6 +419,24 @@ void TestEngine::a_later_end_that_saves_takes_the_failed_one_back() {
   QVERIFY(engine->snapshot()->alerts.empty());
   const auto done = events.done(engine->request_shutdown());
   QVERIFY(done.has_value() && !done->error);
+}
+
+// The training is stopped before its model is ready, so the steps of the first one are still lost.
+void TestEngine::an_end_without_a_model_takes_nothing_back() {
+  script_.fail_finish = true;
+  const auto engine = start(false, nullptr, std::chrono::hours(1));
+  EventRecorder events(*engine);
+  QVERIFY(engine->start_training({.text_path = {}, .steps = 1}).ok());
+  QVERIFY(events.state(node::RunState::Failed));
+  script_.fail_finish = false;
+  script_.prepare_away = 1000;
+  QVERIFY(events.done(engine->start_training({.text_path = {}, .steps = 1})).has_value());
+  QVERIFY(events.done(engine->stop_training()).has_value());
+  QCOMPARE(engine->snapshot()->alerts.size(), std::size_t{1});
+  QCOMPARE(engine->snapshot()->alerts[0].key, std::string("checkpoint"));
+  const auto done = events.done(engine->request_shutdown());
+  QVERIFY(done.has_value() && done->error);
+  QCOMPARE(done->error->code, ErrorCode::Exhausted);
 }
 
 // By a change of the setting, by a loss that was measured, and at the latest with the next training.
