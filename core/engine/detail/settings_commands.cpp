@@ -7,15 +7,15 @@
 namespace neuroshard::engine::detail {
 namespace {
 
-// The key of the alert that another value of the setting may end; empty: none. Where it does not help, the
-// next step raises the alert again.
+// The key of the alert that another value of the setting may end; empty: none. Limits that a step could not
+// apply have alerts of their own (SessionLimits): a step applies, and reports, only a setting that changed.
 std::string alert_of(config::Setting id) {
   switch (id) {
     case config::Setting::MemoryLimit:
     case config::Setting::MaxMicroBatch: return "memory";
     case config::Setting::CpuThreads:
     case config::Setting::IdleCpuThreads:
-    case config::Setting::DiskLimit: return "limits";
+    case config::Setting::DiskLimit: return config::setting_info(id).name;
     default: return "";
   }
 }
@@ -55,10 +55,12 @@ bool SettingsCommands::start_next() {
 SettingsCommands::Outcome SettingsCommands::store(const SettingChange& change) {
   config::DataDirectory& directory = context_.directory;
   Outcome outcome;
+  const config::SettingValue before = directory.settings().value(change.id);
   outcome.stored =
       change.reset ? directory.clear_setting(change.id) : directory.set_setting(change.id, change.value);
   if (outcome.stored.ok() && context_.options.on_settings) context_.options.on_settings(directory.settings());
   outcome.now = directory.settings().value(change.id);
+  outcome.changed = outcome.now != before;
   outcome.rules = contribute_rules(directory.settings());
   keep_view();
   return outcome;
@@ -68,7 +70,7 @@ void SettingsCommands::on_stored(const SettingChange& change, const Outcome& out
   const bool applied = outcome.stored.ok();
   if (applied && change.id == config::Setting::MemoryLimit)
     context_.publisher.draft().resources.memory_limit_bytes = outcome.now.number;
-  if (const std::string alert = alert_of(change.id); applied && !alert.empty())
+  if (const std::string alert = alert_of(change.id); applied && outcome.changed && !alert.empty())
     context_.publisher.clear(alert);
   if (listener_) listener_(outcome.rules, applied);
   if (applied) {

@@ -46,6 +46,7 @@ class SettingsCommands {
   struct Outcome {
     Expected<void> stored;
     config::SettingValue now;  // in force: after a reset, that of the profile or the default
+    bool changed = false;      // it was another value before
     contribute::Rules rules;
   };
   Outcome store(const SettingChange& change);  // compute thread

@@ -92,7 +92,8 @@ void TrainingProgress::announce(const StepReport& report) {
 }
 
 void TrainingProgress::clear_alerts() {
-  for (const char* key : {"memory", "limits", "train"}) context_.publisher.clear(key);
+  for (const char* key : {"memory", "cpu_threads", "idle_cpu_threads", "disk_limit", "train"})
+    context_.publisher.clear(key);
 }
 
 void TrainingProgress::show_rest() {

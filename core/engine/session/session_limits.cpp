@@ -35,13 +35,15 @@ void SessionLimits::follow(StepReport* report) {
 }
 
 void SessionLimits::follow_threads(StepReport* report) {
-  const std::uint64_t threads = threads_wanted_ != 0
-                                    ? threads_wanted_
-                                    : parts_.directory.settings().number(config::Setting::CpuThreads);
+  const config::Settings& settings = parts_.directory.settings();
+  const std::uint64_t usual = settings.number(config::Setting::CpuThreads);
+  const std::uint64_t threads = threads_wanted_ != 0 ? threads_wanted_ : usual;
   if (threads == threads_) return;
   threads_ = threads;
   const compute::Status status = parts_.module.module->set_threads(usable_threads(threads));
-  if (!status.ok()) parts_.tell({LogLevel::Warning, "limits", status.message}, report);
+  if (status.ok()) return;
+  const bool idle = threads != usual && threads == settings.number(config::Setting::IdleCpuThreads);
+  parts_.tell({LogLevel::Warning, idle ? "idle_cpu_threads" : "cpu_threads", status.message}, report);
 }
 
 void SessionLimits::follow_memory(std::uint64_t limit) {
@@ -72,7 +74,7 @@ void SessionLimits::follow_disk(StepReport* report) {
   if (limit == disk_) return;
   disk_ = limit;
   const auto limited = parts_.dataset->limit_cache(published_cache_bytes(parts_.directory));
-  if (!limited.ok()) parts_.tell({LogLevel::Warning, "limits", limited.error().message}, report);
+  if (!limited.ok()) parts_.tell({LogLevel::Warning, "disk_limit", limited.error().message}, report);
 }
 
 void SessionLimits::watch(StepReport* report) {

@@ -17,7 +17,7 @@ class SessionLimits {
 
   // Threads from the next step on; 0 = from the settings.
   void set_threads(std::uint32_t threads) { threads_wanted_ = threads; }
-  // Before a step: applies changed limits.
+  // Before a step: applies changed limits. The alert of one that can't be applied has the setting's name.
   void follow(StepReport* report);
   // After a step: requests a smaller micro-batch if the process has become too large.
   void watch(StepReport* report);

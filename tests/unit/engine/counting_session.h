@@ -57,7 +57,7 @@ class CountingSession final : public engine::TrainingSession {
     if (report.step == script_.infinite_at) report.loss = HUGE_VAL;
     report.total_tokens = 10 * report.step;
     if (report.step == script_.alerts_at) {
-      for (const char* category : {"memory", "limits", "train"})
+      for (const char* category : {"memory", "cpu_threads", "disk_limit", "train"})
         report.alerts.push_back({LogLevel::Warning, category, "something is wrong"});
     }
     return report;

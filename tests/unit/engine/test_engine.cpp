@@ -452,15 +452,19 @@ void TestEngine::alerts_of_steps_end() {
   };
   QVERIFY(engine->start_training({.text_path = {}, .steps = 2}).ok());  // the second step is evaluated
   QVERIFY(events.state(node::RunState::Idle));
-  QCOMPARE(alerts(), QString("memory limits"));
+  QCOMPARE(alerts(), QString("memory cpu_threads disk_limit"));
   QVERIFY(events.done(engine->set_setting("max_micro_batch", "4")).has_value());
-  QCOMPARE(alerts(), QString("limits"));
+  QCOMPARE(alerts(), QString("cpu_threads disk_limit"));
+  QVERIFY(events.done(engine->set_setting("cpu_threads", "1")).has_value());
+  QVERIFY(events.done(engine->set_setting("idle_cpu_threads", "1")).has_value());
+  QVERIFY(events.done(engine->set_setting("disk_limit", "")).has_value());  // as it was
+  QCOMPARE(alerts(), QString("disk_limit"));
   QVERIFY(events.done(engine->set_setting("disk_limit", "1GiB")).has_value());
   QCOMPARE(alerts(), QString());
   script_.alerts_at = 3;
   QVERIFY(engine->start_training({.text_path = {}, .steps = 1}).ok());
   QVERIFY(events.state(node::RunState::Idle));
-  QCOMPARE(alerts(), QString("memory limits train"));
+  QCOMPARE(alerts(), QString("memory cpu_threads disk_limit train"));
   QVERIFY(engine->start_training({.text_path = {}, .steps = 1}).ok());
   QVERIFY(events.state(node::RunState::Idle));
   QCOMPARE(alerts(), QString());

@@ -233,6 +233,7 @@ void TestTrainingLimits::a_lowered_disk_limit_reaches_the_published_text() {
   QVERIFY(directory->set_setting(Setting::DiskLimit, {gib / 2, {}}).ok());
   limits.follow(&report);
   QCOMPARE(report.alerts.size(), std::size_t{1});
+  QCOMPARE(report.alerts.front().category, std::string("disk_limit"));
   QVERIFY(report.alerts.front().text.find("can't be deleted") != std::string::npos);
   QVERIFY(directory->set_setting(Setting::DiskLimit, {0, {}}).ok());
   limits.follow(&report);
