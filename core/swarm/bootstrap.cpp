@@ -131,9 +131,7 @@ void Bootstrap::add_cached() {
   const WallTime now = context_.services.clock.wall_now();
   for (const CachedPeer& peer : context_.options.cached) {
     const net::NodeId id = peer.record.id();
-    if (id == context_.id ||
-        !net::check_node_record(peer.record, context_.options.network_id, peer.record.made).ok())
-      continue;
+    if (id == context_.id || net::never_held(peer.record, context_.options.network_id)) continue;
     const auto at = std::find_if(peer.record.endpoints.begin(), peer.record.endpoints.end(),
                                  [this](const net::NodeEndpoint& e) { return may_dial(e); });
     if (at == peer.record.endpoints.end()) continue;
