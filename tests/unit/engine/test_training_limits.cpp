@@ -18,6 +18,16 @@ using neuroshard::testing::checkpoints_of;
 using neuroshard::testing::Run;
 using neuroshard::testing::TrainingFixture;
 
+namespace {
+
+std::shared_ptr<neuroshard::storage::DiskBudget> budget_of(TrainingFixture& fixture, const char* folder) {
+  return neuroshard::storage::DiskBudget::open(fixture.files(), fixture.clock(), fixture.logger(),
+                                               {fixture.path(folder), 0, {}, {}}, {})
+      .value();
+}
+
+}  // namespace
+
 class TestTrainingLimits : public QObject {
   Q_OBJECT
  private Q_SLOTS:
@@ -244,9 +254,7 @@ void TestTrainingLimits::a_lowered_disk_limit_reaches_the_published_text() {
 void TestTrainingLimits::others_use_up_the_days_writes() {
   using namespace neuroshard;
   TrainingFixture fixture;
-  const auto disk = storage::DiskBudget::open(fixture.files(), fixture.clock(), fixture.logger(),
-                                              {fixture.path("."), 0, {}, {}}, {})
-                        .value();
+  const auto disk = budget_of(fixture, ".");
   Run run(fixture, "d", "text.txt", engine::SessionMode::Train, nullptr, disk);
   QVERIFY(run.session->save().ok());
   const std::uint64_t one = disk->written_today();
@@ -266,9 +274,7 @@ void TestTrainingLimits::others_use_up_the_days_writes() {
 void TestTrainingLimits::writes_beside_a_save_count_with_it() {
   using namespace neuroshard;
   TrainingFixture fixture;
-  const auto disk = storage::DiskBudget::open(fixture.files(), fixture.clock(), fixture.logger(),
-                                              {fixture.path("."), 0, {}, {}}, {})
-                        .value();
+  const auto disk = budget_of(fixture, ".");
   neuroshard::testing::FaultFileEnv files(fixture.files());
   Run run(fixture, "d", "text.txt", engine::SessionMode::Train, &files, disk);
   std::uint64_t before = disk->written_today(), beside = 0;
@@ -292,9 +298,7 @@ void TestTrainingLimits::saves_that_fail_use_up_no_budget() {
   TrainingFixture fixture;
   std::uint64_t one = 0;
   {
-    const auto disk = storage::DiskBudget::open(fixture.files(), fixture.clock(), fixture.logger(),
-                                                {fixture.path("."), 0, {}, {}}, {})
-                          .value();
+    const auto disk = budget_of(fixture, ".");
     Run run(fixture, "d", "text.txt", engine::SessionMode::Train, nullptr, disk);
     QVERIFY(run.session->save().ok());
     one = disk->written_today();
@@ -312,9 +316,7 @@ void TestTrainingLimits::saves_that_fail_use_up_no_budget() {
 void TestTrainingLimits::a_save_that_is_cut_off_counts_what_it_wrote() {
   using namespace neuroshard;
   TrainingFixture fixture;
-  const auto disk = storage::DiskBudget::open(fixture.files(), fixture.clock(), fixture.logger(),
-                                              {fixture.path("."), 0, {}, {}}, {})
-                        .value();
+  const auto disk = budget_of(fixture, ".");
   {
     Run run(fixture, "d", "text.txt", engine::SessionMode::Train, nullptr, disk);
     QVERIFY(run.session->save().ok());
@@ -336,9 +338,7 @@ void TestTrainingLimits::rounds_take_the_place_of_old_checkpoints() {
   using namespace neuroshard;
   TrainingFixture fixture;
   fixture.settings[Setting::CheckpointKeepLast] = "10";
-  const auto disk = storage::DiskBudget::open(fixture.files(), fixture.clock(), fixture.logger(),
-                                              {fixture.path("none"), 0, {}, {}}, {})
-                        .value();
+  const auto disk = budget_of(fixture, "none");
   Run run(fixture, "d", "text.txt", engine::SessionMode::Train, nullptr, disk);
   const auto save = [&] {
     run.step();

@@ -113,6 +113,14 @@ struct Fixture {
     route.positions = 256;
     return route;
   }
+  // Of a text whose losses `driver` asks for.
+  pipeline::Route losses_of(const Node& driver, const std::vector<Node*>& hops) {
+    pipeline::Route route = lab.route(hops, 2, 2);
+    route.kind = pipeline::SessionKind::Text;
+    route.length = 7;
+    pipeline::sign_route(route, driver.key, {});
+    return route;
+  }
   void begin(std::uint32_t piece, std::optional<pipeline::TextScores> scores = std::nullopt) {
     pipeline::LeadEvents events;
     events.holders = [this](const pipeline::StageRange& range) { return lab.holders(range); };
@@ -334,10 +342,7 @@ class TestPipelineTexts : public QObject {
   void pieces_of_losses_do_not_pile_up() {
     Fixture all(*module_);
     Node& liar = all.lab.add_node();
-    pipeline::Route route = all.lab.route(all.first, 2, 2);
-    route.kind = pipeline::SessionKind::Text;
-    route.length = 7;
-    pipeline::sign_route(route, liar.key, {});
+    pipeline::Route route = all.losses_of(liar, all.first);
     RawEnd driver(all.lab, liar, route, 0);
     all.lab.compute().busy = true;
     for (std::uint32_t i = 0; i < 1000; ++i) driver.work(i, i);
@@ -352,10 +357,7 @@ class TestPipelineTexts : public QObject {
     Node& silent = all.lab.add_silent(all.first[2]->range);
     Node& other = all.lab.add_silent(all.first[2]->range);
     Node& liar = all.lab.add_node();
-    pipeline::Route route = all.lab.route({all.first[0], all.first[1], &silent}, 2, 2);
-    route.kind = pipeline::SessionKind::Text;
-    route.length = 7;
-    pipeline::sign_route(route, liar.key, {});
+    pipeline::Route route = all.losses_of(liar, {all.first[0], all.first[1], &silent});
     RawEnd driver(all.lab, liar, route, 0);
     for (std::uint32_t i = 0; i < 1000; ++i) driver.work(i, i);
     all.lab.run_for(25 * test::second);
@@ -374,10 +376,7 @@ class TestPipelineTexts : public QObject {
   void old_pieces_of_losses_are_not_remembered() {
     Fixture all(*module_);
     Node& liar = all.lab.add_node();
-    pipeline::Route route = all.lab.route(all.first, 2, 2);
-    route.kind = pipeline::SessionKind::Text;
-    route.length = 7;
-    pipeline::sign_route(route, liar.key, {});
+    pipeline::Route route = all.losses_of(liar, all.first);
     RawEnd driver(all.lab, liar, route, 0);
     driver.work(1000, 1000);
     for (std::uint32_t i = 0; i < 100; ++i) driver.work(i, i);
