@@ -57,7 +57,7 @@ void TextStage::text_ended(std::uint64_t number) {
   close_ended();
 }
 
-// Where the queue has no place, they wait for the next piece.
+// Where the queue has no place, they wait for the next piece or the next caches_closed().
 void TextStage::close_ended() {
   if (ended_.empty()) return;
   const bool posted = compute_.post([lane = lane_, ended = ended_] {

@@ -36,6 +36,12 @@ class TextStage final : private TextHost {
   // Its sessions end: the lane has other weights from now on.
   void end_sessions(const Error& reason) { table_.refuse_all(SessionKind::Text, reason); }
   std::size_t sessions() const { return table_.size(SessionKind::Text); }
+  // Whether the lane has been told of all texts that ended: before that the lane's weights must not change or go. False:
+  // the queue is full; ask again later.
+  bool caches_closed() {
+    close_ended();
+    return ended_.empty();
+  }
 
  private:
   void piece_arrived(const SessionId& session) override;

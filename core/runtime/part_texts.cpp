@@ -96,6 +96,7 @@ void PartTexts::follow_round() {
   if (!now || now->round == round_) return;
   end_texts(round_is_over());
   stage_->end_sessions(round_is_over());
+  if (!stage_->caches_closed()) return;
   const bool posted = part_->jobs->texts().post(
       [stage = part_->anchor, anchor = std::move(now->anchor)] { stage->use(anchor); });
   if (!posted) return;
@@ -103,12 +104,12 @@ void PartTexts::follow_round() {
   services_.texts.set_round(*round_);
 }
 
+// Where the queue is full, a later call tries again.
 void PartTexts::release_weights() {
   const MonotonicTime now = services_.clock.monotonic_now();
   if (stage_->sessions() > 0) used_ = now;
-  if (!used_ || now - *used_ < weights_kept) return;
-  used_.reset();
-  static_cast<void>(part_->jobs->texts().post([stage = part_->anchor] { stage->release(); }));
+  if (!used_ || now - *used_ < weights_kept || !stage_->caches_closed()) return;
+  if (part_->jobs->texts().post([stage = part_->anchor] { stage->release(); })) used_.reset();
 }
 
 Expected<void> PartTexts::admit(const pipeline::Route& route) const {

@@ -34,6 +34,7 @@ struct ToyControls {
   std::uint64_t forwards = 0;
   std::function<void()> on_forward;
   std::size_t most_sessions = 1000;  // before memory runs out
+  std::size_t sessions_dropped = 0;  // that were open when their stage was released
 };
 
 class ToyStage final : public compute::Stage {
@@ -58,7 +59,10 @@ class ToyStage final : public compute::Stage {
     bias_.resize(load_.size());
   }
 
-  void release() override { delete this; }
+  void release() override {
+    if (!sessions_.empty()) controls_.sessions_dropped += sessions_.size();
+    delete this;
+  }
   compute::Status change(const compute::StageSpec&) override {
     return toy_failure(ErrorCode::InvalidArgument, "the toy holds the whole model");
   }

@@ -141,6 +141,19 @@ struct Bench {
     for (int second = 0; second < 60 && !result; ++second) run_for(std::chrono::seconds(1));
     return result;
   }
+  void fill_queue() {
+    while (jobs->texts().post([] {})) {
+    }
+  }
+  // A text whose cache can't be closed yet: the queue is full when it ends, and stays so.
+  bool end_text_with_full_queue() {
+    if (!texts.open_session(1, window, {}).ok() || !first_logit(1, {1}).ok()) return false;
+    jobs_left = 0;
+    fill_queue();
+    texts.close_session(1);
+    run_for(std::chrono::seconds(20));
+    return sessions->size(pipeline::SessionKind::Text) == 0;
+  }
   // In small steps, as the compute thread gets its jobs from the executor.
   void run_for(Duration duration) {
     const MonotonicTime end = world.now() + duration;
@@ -310,8 +323,7 @@ class TestPartTexts : public QObject {
   void a_full_queue_takes_the_weights_of_a_round_later() {
     Bench bench;
     bench.run_for(std::chrono::seconds(1));
-    while (bench.jobs->texts().post([] {})) {
-    }
+    bench.fill_queue();
     bench.newest = engine::RoundTrainer::Newest{4, anchor_of(4)};
     bench.service->tick();
     QCOMPARE(bench.texts.round(), std::uint64_t{3});
@@ -319,6 +331,47 @@ class TestPartTexts : public QObject {
     QCOMPARE(bench.texts.round(), std::uint64_t{4});
     QVERIFY(bench.texts.open_session(1, window, {}).ok());
     QCOMPARE(bench.first_logit(1, {1}).value(), logit_of(4));
+  }
+
+  void a_full_queue_closes_a_text_before_its_weights_go() {
+    Bench bench;
+    QVERIFY(bench.end_text_with_full_queue());
+    bench.jobs_left = SIZE_MAX;
+    bench.run_for(std::chrono::minutes(2));
+    QVERIFY(bench.texts.open_session(2, window, {}).ok());
+    QVERIFY(bench.first_logit(2, {1}).ok());
+    QCOMPARE(bench.stages_made, 2);
+    QCOMPARE(bench.module.controls.sessions_dropped, std::size_t{0});
+  }
+
+  void a_full_queue_closes_a_text_before_its_weights_change() {
+    Bench bench;
+    QVERIFY(bench.end_text_with_full_queue());
+    bench.newest = engine::RoundTrainer::Newest{4, anchor_of(4)};
+    QVERIFY(bench.jobs->run_text({}));
+    bench.service->tick();  // the only place is the closed text's
+    QCOMPARE(bench.texts.round(), std::uint64_t{3});
+    bench.jobs_left = SIZE_MAX;
+    bench.run_for(std::chrono::seconds(1));
+    QCOMPARE(bench.texts.round(), std::uint64_t{4});
+    QVERIFY(bench.texts.open_session(2, window, {}).ok());
+    QCOMPARE(bench.first_logit(2, {1}).value(), logit_of(4));
+  }
+
+  void a_full_queue_releases_the_weights_later() {
+    Bench bench;
+    QVERIFY(bench.texts.open_session(1, window, {}).ok());
+    QVERIFY(bench.first_logit(1, {1}).ok());
+    bench.texts.close_session(1);
+    bench.run_for(std::chrono::seconds(30));
+    bench.jobs_left = 0;
+    bench.fill_queue();
+    bench.run_for(std::chrono::minutes(1));
+    bench.jobs_left = SIZE_MAX;
+    bench.run_for(std::chrono::seconds(1));
+    QVERIFY(bench.texts.open_session(2, window, {}).ok());
+    QVERIFY(bench.first_logit(2, {1}).ok());
+    QCOMPARE(bench.stages_made, 2);
   }
 
   void an_answer_that_comes_too_late_is_dropped() {
