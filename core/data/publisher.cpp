@@ -194,7 +194,7 @@ class Build {
     std::vector<TextSource*> sources;
     for (std::size_t i = 0; i < corpora_.size(); ++i) {
       texts.push_back(std::make_unique<detail::CorpusText>(env_, options_.inputs[i].source, corpora_[i],
-                                                           options_.learning_bytes));
+                                                           options_.learning_bytes, options_.cancel));
       sources.push_back(texts.back().get());
     }
     NS_ASSIGN_OR_RETURN(const CountedText counted,

@@ -139,7 +139,7 @@ class Import {
 
   Expected<void> learn_tokenizer(const Corpus& corpus) {
     report(ImportProgress::Phase::LearningMerges, 0, 0);
-    detail::CorpusText text(env_, own_source, corpus, max_learning_bytes);
+    detail::CorpusText text(env_, own_source, corpus, max_learning_bytes, options_.cancel);
     TextSource* const sources[] = {&text};
     NS_ASSIGN_OR_RETURN(const CountedText counted,
                         count_words(Span<TextSource* const>(sources), options_.threads, {}, options_.cancel));

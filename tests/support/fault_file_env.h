@@ -47,10 +47,16 @@ class FaultFileEnv final : public storage::FileEnv {
     away_code_ = code;
   }
 
+  // Folders listed so far.
+  std::uint64_t lists() const { return lists_; }
+
+  // Called before each file that is opened to read.
+  void before_read(std::function<void(const std::string& path)> call) { before_read_ = std::move(call); }
   // Called before each rename that works.
   void before_rename(std::function<void(const std::string& to)> call) { before_rename_ = std::move(call); }
 
   Expected<std::unique_ptr<storage::ReadableFile>> open_read(const std::string& path) override {
+    if (before_read_) before_read_(path);
     if (faults_.busy_opens > 0) {
       --faults_.busy_opens;
       return make_error(ErrorCode::Exhausted, "too many files are open");
@@ -94,6 +100,7 @@ class FaultFileEnv final : public storage::FileEnv {
     return inner_.sync_directory(path);
   }
   Expected<std::vector<storage::DirectoryEntry>> list(const std::string& path) override {
+    ++lists_;
     return inner_.list(path);
   }
   bool exists(const std::string& path) override { return inner_.exists(path); }
@@ -155,9 +162,11 @@ class FaultFileEnv final : public storage::FileEnv {
   Faults faults_;
   std::string away_;
   ErrorCode away_code_ = ErrorCode::Unavailable;
+  std::function<void(const std::string& path)> before_read_;
   std::function<void(const std::string& to)> before_rename_;
   std::uint64_t changes_ = 0;
   std::uint64_t appended_ = 0;
+  std::uint64_t lists_ = 0;
 };
 
 }  // namespace neuroshard::testing

@@ -17,6 +17,8 @@ constexpr std::size_t head_hash_bytes = 8;
 constexpr std::size_t max_beginnings = 16;
 // How far before the 90 % mark a line break is looked for: at most a twentieth of the file.
 constexpr std::uint64_t max_line_search = 4096;
+// Text to learn from between two looks whether the disk is there.
+constexpr std::uint64_t checked_bytes = 8u << 20;
 
 Error cancelled() {
   return make_error(ErrorCode::Cancelled, "reading the text was stopped");
@@ -221,11 +223,19 @@ void Corpus::leave_out(const std::set<std::uint64_t>& places) {
   documents = std::move(kept);
 }
 
-bool is_lost(storage::FileEnv& env, const Corpus& corpus, const Error& error) {
-  if (error.code != ErrorCode::NotFound && error.code != ErrorCode::Corrupt) return false;
+Expected<void> Losses::note(const Error& error) {
+  if (error.code != ErrorCode::NotFound && error.code != ErrorCode::Corrupt) return error;
+  if (!first_) first_ = error;
+  return {};
+}
+
+Expected<void> Losses::check() {
+  if (!first_) return {};
   // A disk that is not mounted leaves an empty folder.
-  const auto entries = env.list(corpus.root);
-  return entries.ok() && !entries->empty();
+  const auto entries = env_.list(root_);
+  if (!entries.ok() || entries->empty()) return *first_;
+  first_.reset();
+  return {};
 }
 
 Expected<Corpus> scan_corpus(storage::FileEnv& env, const std::string& path,
@@ -281,13 +291,17 @@ Expected<void> leave_out_known_beginning(storage::FileEnv& env, const KnownTexts
 Expected<void> leave_out_known_beginnings(storage::FileEnv& env, const KnownTexts& known, Corpus* corpus,
                                           const CancelToken& cancel) {
   std::set<std::uint64_t> lost;
+  Losses losses(env, *corpus);
   for (std::size_t i = 0; i < corpus->documents.size(); ++i) {
+    if (cancel.cancelled()) return cancelled();
     Document& document = corpus->documents[i];
     if (known.lengths.count(document.head) == 0) continue;
     const auto found = leave_out_known_beginning(env, known, &document, cancel);
-    if (!found.ok() && !is_lost(env, *corpus, found.error())) return found;
-    if (!found.ok()) lost.insert(i);
+    if (found.ok()) continue;
+    NS_RETURN_IF_ERROR(losses.note(found.error()));
+    lost.insert(i);
   }
+  NS_RETURN_IF_ERROR(losses.check());
   if (!lost.empty()) corpus->leave_out(lost);
   return {};
 }
@@ -313,6 +327,7 @@ Expected<void> read_piece(storage::FileEnv& env, const Document& document, std::
 
 Expected<bool> CorpusText::next(Bytes* text) {
   while (document_ < corpus_.documents.size() && left_ > 0) {
+    if (cancel_.cancelled()) return cancelled();
     const Document& document = corpus_.documents[document_];
     const std::uint64_t end = document.end(Split::Train);
     offset_ = std::max(offset_, document.begin(Split::Train));
@@ -322,15 +337,20 @@ Expected<bool> CorpusText::next(Bytes* text) {
       continue;
     }
     const auto read = read_piece(env_, document, offset_, end, read_chunk_bytes, text);
-    if (!read.ok() && !is_lost(env_, corpus_, read.error())) return read.error();
     if (!read.ok()) {
+      NS_RETURN_IF_ERROR(losses_.note(read.error()));
       offset_ = end;
       continue;
     }
     offset_ += text->size();
     left_ -= std::min<std::uint64_t>(left_, text->size());
+    unchecked_bytes_ += text->size();
+    if (unchecked_bytes_ < checked_bytes) return true;
+    unchecked_bytes_ = 0;
+    NS_RETURN_IF_ERROR(losses_.check());
     return true;
   }
+  NS_RETURN_IF_ERROR(losses_.check());
   return false;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -59,10 +60,22 @@ struct Corpus {
   void leave_out(const std::set<std::uint64_t>& places);
 };
 
-// One document is gone or became shorter since the scan, which says nothing about others. False: the error is
-// another one, or the scanned folder lists nothing any more. Its disk may be away for a while then, with all
-// of the text.
-bool is_lost(storage::FileEnv& env, const Corpus& corpus, const Error& error);
+// Documents that are gone or became shorter since the scan, which says nothing about others. Where the scanned
+// folder lists nothing any more, its disk may be away for a while, with all of the text. The folder may have very
+// many files, so it is listed once for many losses.
+class Losses {
+ public:
+  Losses(storage::FileEnv& env, const Corpus& corpus) : env_(env), root_(corpus.root) {}
+  // Reading a document failed so. Gives the error back if it means more than this document.
+  Expected<void> note(const Error& error);
+  // The documents noted since the last call are lost. Else their first error: the folder lists nothing.
+  Expected<void> check();
+
+ private:
+  storage::FileEnv& env_;
+  const std::string root_;
+  std::optional<Error> first_;  // not checked yet
+};
 
 // Reads every file below `path` once. Text is UTF-8 without NUL; up to one bad byte in a thousand is
 // forgiven, since tokens are bytes and one slip should not cost a book. Names that begin with a dot are left
@@ -86,12 +99,18 @@ Expected<void> leave_out_known_beginnings(storage::FileEnv& env, const KnownText
                                           const CancelToken& cancel);
 
 // The train part of a corpus as pieces of text to learn merges from, until `limit` bytes. A lost document
-// ends early; every other error ends the text.
+// ends early; every other error ends the text, and so does a stop.
 class CorpusText final : public TextSource {
  public:
   // The corpus outlives it.
-  CorpusText(storage::FileEnv& env, std::string name, const Corpus& corpus, std::uint64_t limit)
-      : env_(env), name_(std::move(name)), corpus_(corpus), left_(limit) {}
+  CorpusText(storage::FileEnv& env, std::string name, const Corpus& corpus, std::uint64_t limit,
+             CancelToken cancel)
+      : env_(env),
+        name_(std::move(name)),
+        corpus_(corpus),
+        left_(limit),
+        cancel_(std::move(cancel)),
+        losses_(env, corpus) {}
   std::string name() const override { return name_; }
   Expected<bool> next(Bytes* text) override;
 
@@ -100,6 +119,9 @@ class CorpusText final : public TextSource {
   const std::string name_;
   const Corpus& corpus_;
   std::uint64_t left_;
+  const CancelToken cancel_;
+  Losses losses_;
+  std::uint64_t unchecked_bytes_ = 0;  // read since the losses were checked
   std::size_t document_ = 0;
   std::uint64_t offset_ = 0;
 };

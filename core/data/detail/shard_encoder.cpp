@@ -7,6 +7,13 @@
 #include "core/data/encoder.h"
 
 namespace neuroshard::data::detail {
+namespace {
+
+Error stopped() {
+  return make_error(ErrorCode::Cancelled, "encoding was stopped");
+}
+
+}  // namespace
 
 // One executor and one encoder a thread; encode() gives them pieces and waits for all.
 class ShardEncoder::Workers {
@@ -70,12 +77,15 @@ ShardEncoder::ShardEncoder(storage::FileEnv& env, std::shared_ptr<const Tokenize
 ShardEncoder::~ShardEncoder() = default;
 
 Expected<std::vector<ShardEncoder::Piece>> ShardEncoder::read_pieces(const Corpus& corpus, Split split,
-                                                                     CorpusPosition* from) {
+                                                                     CorpusPosition* from,
+                                                                     const CancelToken& cancel) {
   // Small documents are many: read enough to keep every thread busy.
   const std::size_t wanted_bytes = 2 * workers_->size() * piece_bytes;
   std::vector<Piece> pieces;
   std::size_t bytes = 0;
+  Losses losses(env_, corpus);
   while (from->document < corpus.documents.size() && bytes < wanted_bytes) {
+    if (cancel.cancelled()) return stopped();
     const Document& document = corpus.documents[static_cast<std::size_t>(from->document)];
     const std::uint64_t end = document.end(split);
     from->offset = std::max(from->offset, document.begin(split));
@@ -83,13 +93,14 @@ Expected<std::vector<ShardEncoder::Piece>> ShardEncoder::read_pieces(const Corpu
       Piece piece;
       piece.at = *from;
       const auto read = read_piece(env_, document, from->offset, end, piece_bytes, &piece.text);
-      if (!read.ok() && (lost_ == nullptr || !is_lost(env_, corpus, read.error()))) return read.error();
       if (read.ok()) {
         from->offset += piece.text.size();
         piece.ends_document = from->offset >= end;
         bytes += piece.text.size();
         pieces.push_back(std::move(piece));
       } else {
+        if (lost_ == nullptr) return read.error();
+        NS_RETURN_IF_ERROR(losses.note(read.error()));
         lost_->insert(from->document);
         from->offset = end;
       }
@@ -97,6 +108,7 @@ Expected<std::vector<ShardEncoder::Piece>> ShardEncoder::read_pieces(const Corpu
     if (from->offset >= end) *from = {from->document + 1, 0, 0};
     from->skip_tokens = 0;
   }
+  NS_RETURN_IF_ERROR(losses.check());
   return pieces;
 }
 
@@ -106,9 +118,9 @@ Expected<std::vector<std::int32_t>> ShardEncoder::next(const Corpus& corpus, Spl
   std::vector<std::int32_t> tokens;
   std::uint64_t bytes = 0;
   while (tokens.size() < limit) {
-    if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "encoding was stopped");
+    if (cancel.cancelled()) return stopped();
     CorpusPosition after = *position;
-    NS_ASSIGN_OR_RETURN(std::vector<Piece> pieces, read_pieces(corpus, split, &after));
+    NS_ASSIGN_OR_RETURN(std::vector<Piece> pieces, read_pieces(corpus, split, &after, cancel));
     if (pieces.empty()) {
       *position = after;
       break;

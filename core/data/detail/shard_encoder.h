@@ -52,7 +52,8 @@ class ShardEncoder {
     bool ends_document = false;
     std::vector<TokenId> tokens;
   };
-  Expected<std::vector<Piece>> read_pieces(const Corpus& corpus, Split split, CorpusPosition* from);
+  Expected<std::vector<Piece>> read_pieces(const Corpus& corpus, Split split, CorpusPosition* from,
+                                           const CancelToken& cancel);
 
   storage::FileEnv& env_;
   std::set<std::uint64_t>* const lost_;

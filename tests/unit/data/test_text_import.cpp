@@ -4,6 +4,7 @@
 
 #include "core/data/dataset.h"
 #include "core/data/detail/corpus.h"
+#include "core/data/detail/shard_encoder.h"
 #include "core/data/detail/utf8_check.h"
 #include "core/data/encoder.h"
 #include "core/data/loader.h"
@@ -364,6 +365,52 @@ class TestTextImport : public QObject {
     QVERIFY(!memory.exists("/node/data/tokenizer.json"));
     QVERIFY(memory.rename("/unplugged", "/text").ok());
     QCOMPARE(import(memory, options_for("/text")).value().files_added, std::uint64_t{6});
+  }
+
+  // Of a folder with very many files, each listing takes long.
+  void many_lost_files_need_few_looks_at_their_folder() {
+    MemoryFileEnv memory;
+    neuroshard::testing::FaultFileEnv env(memory);
+    constexpr int files = 1000;
+    for (int i = 0; i < files; ++i) put_file(memory, fmt::format("/text/{}", i), prose(100 + i, 600));
+    std::uint64_t listed = 0;
+    ImportOptions options = options_for("/text");
+    options.shard_tokens = 1'000'000;
+    options.on_progress = [&](const ImportProgress& progress) {
+      if (progress.phase != ImportProgress::Phase::LearningMerges || listed > 0) return;
+      listed = env.lists();
+      for (int i = 0; i < files; i += 2) QVERIFY(memory.remove_file(fmt::format("/text/{}", i)).ok());
+    };
+    const auto result = import(env, options);
+    QVERIFY2(result.ok(), result.ok() ? "" : result.error().describe().c_str());
+    QCOMPARE(result->files_added, std::uint64_t{files / 2});
+    QCOMPARE(result->summary.skipped_unreadable, std::uint64_t{files / 2});
+    QVERIFY(listed > 0 && env.lists() - listed < 10);
+  }
+
+  void a_stop_is_noticed_while_files_are_lost() {
+    MemoryFileEnv memory;
+    neuroshard::testing::FaultFileEnv env(memory);
+    for (int i = 0; i < 50; ++i) put_file(memory, fmt::format("/text/{}", i), prose(100 + i, 600));
+    const auto corpus = scan(memory, "/text").value();
+    QVERIFY(memory.remove_tree("/text").ok());
+    CancelSource source;
+    int opened = 0;
+    env.before_read([&](const std::string&) {
+      if (++opened == 10) source.cancel();
+    });
+    Bytes piece;
+    data::detail::CorpusText text(env, "user", corpus, 1u << 20, source.token());
+    QCOMPARE(text.next(&piece).error().code, ErrorCode::Cancelled);
+    QCOMPARE(opened, 10);
+    source = CancelSource();
+    opened = 0;
+    std::set<std::uint64_t> lost;
+    data::detail::ShardEncoder encoder(env, std::make_shared<const Tokenizer>(), 1, &lost);
+    data::detail::CorpusPosition position;
+    const auto tokens = encoder.next(corpus, Split::Train, 100, &position, source.token());
+    QCOMPARE(tokens.error().code, ErrorCode::Cancelled);
+    QCOMPARE(opened, 10);
   }
 
   void a_file_that_goes_before_it_is_compared_is_left_out() {
