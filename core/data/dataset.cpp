@@ -30,7 +30,7 @@ Expected<std::vector<std::int32_t>> DatasetBase::read(const ShardEntry& entry, c
   if (!discard(entry)) return tokens;
   // The caller chooses the thread that waits for the download: the compute thread has other work.
   return make_error(ErrorCode::Unavailable,
-                    fmt::format("shard {} was damaged on the disk; it is fetched again", entry.id));
+                    fmt::format("shard {} was damaged on the disk; the next try fetches it again", entry.id));
 }
 
 Expected<std::shared_ptr<const ShardTokens>> DatasetBase::load(ShardId id, const CancelToken& cancel) {

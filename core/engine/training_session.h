@@ -194,7 +194,8 @@ class TrainingSession {
 
   // The held-out loss now: over all held-out text, or over the setting's evenly spaced part. NotFound when
   // nothing is held out. Unavailable: the session holds a part of the model only. Busy, in a network with
-  // rounds: the text is still being fetched; otherwise the call waits for it.
+  // rounds: the text is still being fetched; otherwise the call waits for it, and tries once more if it does not
+  // come.
   virtual Expected<Validation> evaluate(bool complete, const CancelToken& cancel) = 0;
 
   // Saves now, regardless of the policy, and waits until it is on the disk; returns the checkpoint's name.

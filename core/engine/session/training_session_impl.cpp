@@ -347,9 +347,17 @@ void SessionImpl::report_validation(Expected<Validation> validation, StepReport*
 Expected<Validation> SessionImpl::evaluate(bool complete, const CancelToken& cancel) {
   NS_CHECK(training_);
   // Other nodes wait for the thread in a network.
-  if (parts_.directory.profile().consensus.inner_steps > 0) NS_RETURN_IF_ERROR(fetch_held_out());
-  NS_ASSIGN_OR_RETURN(const Validation validation, measure(complete, cancel));
-  parts_.history->add(parts_.state.step, validation);
+  const bool in_network = parts_.directory.profile().consensus.inner_steps > 0;
+  if (in_network) NS_RETURN_IF_ERROR(fetch_held_out());
+  auto validation = measure(complete, cancel);
+  // A shard that was damaged on the disk is removed by now: it can be fetched again.
+  if (!validation.ok() && validation.error().code == ErrorCode::Unavailable) {
+    if (in_network)
+      NS_RETURN_IF_ERROR(fetch_held_out());
+    else
+      validation = measure(complete, cancel);
+  }
+  if (validation.ok()) parts_.history->add(parts_.state.step, *validation);
   return validation;
 }
 

@@ -45,6 +45,7 @@ class TestTrainingSession : public QObject {
   void disk_full_goes_on_and_recovers();
   void on_a_full_disk_fewer_checkpoints_are_kept();
   void text_that_is_away_is_told_apart();
+  void an_evaluation_reads_text_again_that_failed_once();
   void diverged_step_is_not_applied();
   void another_tokenizer_is_refused();
   void another_network_is_refused();
@@ -265,6 +266,22 @@ void TestTrainingSession::text_that_is_away_is_told_apart() {
   QVERIFY(!again.info.ok());
   QCOMPARE(again.info.error().code, ErrorCode::Unavailable);
   QVERIFY(again.session->text_is_away());
+}
+
+void TestTrainingSession::an_evaluation_reads_text_again_that_failed_once() {
+  TrainingFixture fixture;
+  FaultFileEnv files(fixture.files());
+  int reads = 0;
+  Run run(fixture, "d", "text.txt", SessionMode::Train, &files);
+  QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
+  files.take_away(".pt");
+  files.before_read([&](const std::string& path) {
+    if (path.ends_with(".pt") && ++reads == 2) files.take_away("");
+  });
+  const auto validation = run.session->evaluate(true, CancelToken());
+  QVERIFY2(validation.ok(), validation.ok() ? "" : validation.error().describe().c_str());
+  QVERIFY(reads >= 2);
+  QVERIFY(!run.session->text_is_away());
 }
 
 void TestTrainingSession::diverged_step_is_not_applied() {
