@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -166,7 +167,7 @@ class FaultFileEnv final : public storage::FileEnv {
   std::function<void(const std::string& to)> before_rename_;
   std::uint64_t changes_ = 0;
   std::uint64_t appended_ = 0;
-  std::uint64_t lists_ = 0;
+  std::atomic<std::uint64_t> lists_{0};  // other threads of a program list, too
 };
 
 }  // namespace neuroshard::testing
