@@ -27,7 +27,8 @@ void MappingKeeper::make(const Io& io, std::vector<MappingEvent>& events) {
   mapping_ = *mapped;
   const MonotonicTime now = io.now();
   const bool ends = mapped->lease > std::chrono::seconds(0);
-  renew_ = ends ? now + Duration(mapped->lease) / 2 : MonotonicTime::max();
+  // A router may be unable to tell that it forgot a mapping, so one without an end is renewed as well.
+  renew_ = now + Duration(ends ? mapped->lease : mapping_lease) / 2;
   lease_end_ = ends ? now + Duration(mapped->lease) : MonotonicTime::max();
   const auto state = mapper_.check(io, *mapping_);
   if (!state.ok()) return failed(io, state.error(), events);
@@ -49,7 +50,10 @@ void MappingKeeper::check(const Io& io, std::vector<MappingEvent>& events) {
     outside_.reset();
     return make(io, events);
   }
+  const bool moved = outside_ && outside_->ip != state->outside;
   settle(state->outside, events);
+  // The router was offline, perhaps by a restart that it can't tell of.
+  if (moved) return make(io, events);
   plan(io.now());
 }
 

@@ -1,5 +1,6 @@
-// Keeps one port mapping alive: renews it at half its lease, makes it again when the router restarted or lost
-// it, removes it at the end, and reports changes of the outside address. One unanswered question is no loss.
+// Keeps one port mapping alive: renews it at half its lease (of one without an end: at half of mapping_lease),
+// makes it again when the router restarted, lost it or has another outside address, removes it at the end, and
+// reports changes of that address. One unanswered question is no loss.
 // Owns no thread: its owner calls step() at next().
 #pragma once
 

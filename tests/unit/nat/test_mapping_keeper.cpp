@@ -24,18 +24,20 @@ class Router final : public PortMapper {
     if (away) return make_error(why, "the router does not answer");
     mapped_at.push_back(io.now());
     holds = true;
-    mapping = {inside, wanted, lease};
+    mapping = {inside, wanted, permanent ? seconds(0) : lease};
     return mapping;
   }
   Expected<MappingState> check(const Io&, const PortMapping&) override {
     if (away) return make_error(why, "the router does not answer");
-    return MappingState{address, !holds};
+    return MappingState{address, tells && !holds};
   }
   Expected<void> unmap(const Io&, const PortMapping& which) override {
     holds = holds && which.outside_port != mapping.outside_port;
     return {};
   }
   bool away = false, holds = false;
+  bool permanent = false;              // it knows no leases
+  bool tells = true;                   // it can answer whether it has a mapping
   ErrorCode why = ErrorCode::Timeout;  // while it is away
   IpAddress address = IpAddress::v4(192, 0, 2, 1);
   PortMapping mapping;
@@ -67,6 +69,7 @@ class TestMappingKeeper : public QObject {
   void a_lease_is_renewed_at_half();
   void a_restarted_router_gets_the_mapping_again();
   void a_changed_address_is_told();
+  void a_router_that_can_not_tell_of_its_restart_gets_the_mapping_again();
   void a_router_that_is_away_is_asked_less_and_less_often();
   void two_missing_answers_are_no_loss();
   void a_node_that_can_not_ask_keeps_the_mapping_for_its_lease();
@@ -107,6 +110,26 @@ void TestMappingKeeper::a_changed_address_is_told() {
   QVERIFY(events[0].words.find("192.0.2.1:9000") != std::string::npos);
   QVERIFY(events[0].words.find("192.0.2.200:9000") != std::string::npos);
   QVERIFY(home.keeper.outside() == events[0].outside);
+}
+
+void TestMappingKeeper::a_router_that_can_not_tell_of_its_restart_gets_the_mapping_again() {
+  Home home;
+  home.router.permanent = true;
+  home.router.tells = false;
+  home.pass(minutes(5));
+  QCOMPARE(home.router.mapped_at.size(), std::size_t{1});
+  // Its new address shows the restart.
+  home.router.holds = false;
+  home.router.address = IpAddress::v4(192, 0, 2, 200);
+  const auto events = home.pass(minutes(2));
+  QCOMPARE(events.size(), std::size_t{1});
+  QCOMPARE(static_cast<int>(events[0].kind), static_cast<int>(Kind::AddressChanged));
+  QVERIFY(home.router.holds);
+  // With the same address, nothing does.
+  home.router.holds = false;
+  QVERIFY(home.pass(minutes(31)).empty());
+  QVERIFY(home.router.holds);
+  QCOMPARE(home.router.mapped_at.size(), std::size_t{3});
 }
 
 void TestMappingKeeper::a_router_that_is_away_is_asked_less_and_less_often() {
