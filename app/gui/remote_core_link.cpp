@@ -138,8 +138,9 @@ void RemoteCoreLink::open_file(const QString& control_file) {
 
 void RemoteCoreLink::start(const QString& data_directory, const QString& control_file) {
   close();
+  data_directory_ = data_directory.toStdString();
   control::ConnectOptions options;
-  options.data_directory = data_directory.toStdString();
+  options.data_directory = data_directory_;
   options.runtime_directory = options_.runtime_directory.toStdString();
   options.program = options_.program.toStdString();
   options.build = options_.build.toStdString();
@@ -172,7 +173,9 @@ void RemoteCoreLink::close() {
 }
 
 void RemoteCoreLink::ask_to_end(const platform::ProcessIdentity& process) {
-  background_.run([process] { static_cast<void>(platform::ask_to_end(process).ok()); });
+  background_.run([process, directory = data_directory_] {
+    static_cast<void>(platform::ask_to_end(process, directory).ok());
+  });
 }
 
 }  // namespace neuroshard::gui

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "app/gui/background.h"
 #include "app/gui/core_link.h"
@@ -30,6 +31,7 @@ class RemoteCoreLink final : public CoreLink {
   void start(const QString& data_directory, const QString& control_file);
 
   RemoteCoreLinkOptions options_;
+  std::string data_directory_;  // of the session; empty with a control file
   Background background_;
   std::shared_ptr<Session> session_;
   quint64 generation_ = 0;  // reports of an earlier session are not passed on

@@ -124,4 +124,13 @@ LockHolder read_lock_holder(const std::string& directory) {
   return holder;
 }
 
+bool holds_lock(std::int64_t pid, const std::string& directory) {
+  const int descriptor = open((directory + "/lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool held = flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const bool named = read_holder(descriptor).pid == pid;
+  close(descriptor);
+  return held && named;
+}
+
 }  // namespace neuroshard::platform

@@ -38,5 +38,7 @@ struct LockHolder {
   WallTime started{};
 };
 LockHolder read_lock_holder(const std::string& directory);
+// Whether this process has the lock now. An entry stays when its process has ended.
+bool holds_lock(std::int64_t pid, const std::string& directory);
 
 }  // namespace neuroshard::platform

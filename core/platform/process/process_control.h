@@ -1,6 +1,8 @@
 // Programs that this one starts and may ask to end.
 #pragma once
 
+#include <string>
+
 #include "core/base/expected.h"
 #include "core/platform/process/process_identity.h"
 
@@ -11,7 +13,9 @@ namespace neuroshard::platform {
 void leave_session();
 
 // Asks for a clean end (SIGTERM). NotFound: that very process has ended; another one that got its number is
-// left alone. Denied: it is somebody else's.
-Expected<void> ask_to_end(const ProcessIdentity& process);
+// left alone. Denied: it is somebody else's, or the system hides it (/proc with hidepid) and it does not hold
+// the lock of `data_directory`. `proc`: where the system tells of processes.
+Expected<void> ask_to_end(const ProcessIdentity& process, const std::string& data_directory,
+                          const std::string& proc = "/proc");
 
 }  // namespace neuroshard::platform

@@ -38,9 +38,9 @@ std::optional<ProcessIdentity> parse_stat(std::int64_t pid, const std::string& t
 
 }  // namespace
 
-std::optional<ProcessIdentity> find_process(std::int64_t pid) {
+std::optional<ProcessIdentity> find_process(std::int64_t pid, const std::string& proc) {
   if (pid <= 0) return std::nullopt;
-  return parse_stat(pid, stat_of(pid, "/proc"));
+  return parse_stat(pid, stat_of(pid, proc));
 }
 
 bool may_live(const ProcessIdentity& process, const std::string& proc) {

@@ -16,9 +16,10 @@ struct ProcessIdentity {
 
 ProcessIdentity own_process();
 // The process that has this number now; nothing when there is none, or the system does not tell (no /proc).
-std::optional<ProcessIdentity> find_process(std::int64_t pid);
+// `proc`: where the system tells of processes.
+std::optional<ProcessIdentity> find_process(std::int64_t pid, const std::string& proc = "/proc");
 // False: the process has ended. Where the system hides it (/proc with hidepid), any process with its number counts,
-// so the caller needs a further proof. `proc`: where the system tells of processes.
+// so the caller needs a further proof.
 bool may_live(const ProcessIdentity& process, const std::string& proc = "/proc");
 
 }  // namespace neuroshard::platform

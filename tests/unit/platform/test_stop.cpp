@@ -4,11 +4,13 @@
 #include <atomic>
 #include <csignal>
 
+#include <QFile>
 #include <QProcess>
 #include <QSocketNotifier>
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include "core/platform/file/directory_lock.h"
 #include "core/platform/process/input_end.h"
 #include "core/platform/process/process_control.h"
 #include "core/platform/process/stop_pipe.h"
@@ -27,6 +29,7 @@ class TestStop : public QObject {
   void a_process_is_asked_to_end();
   void only_that_very_process();
   void a_process_that_the_system_hides_may_live();
+  void a_hidden_process_is_asked_to_end_while_it_has_the_lock();
   void the_end_of_the_input_is_told();
   void an_open_input_is_no_end();
 };
@@ -85,9 +88,9 @@ void TestStop::a_process_is_asked_to_end() {
   QVERIFY(child.waitForStarted());
   const auto process = find_process(child.processId());
   QVERIFY(process.has_value());
-  QVERIFY(ask_to_end(*process).ok());
+  QVERIFY(ask_to_end(*process, {}).ok());
   QVERIFY(child.waitForFinished());
-  QCOMPARE(ask_to_end(*process).error().code, ErrorCode::NotFound);
+  QCOMPARE(ask_to_end(*process, {}).error().code, ErrorCode::NotFound);
 }
 
 void TestStop::only_that_very_process() {
@@ -97,7 +100,7 @@ void TestStop::only_that_very_process() {
   auto process = find_process(child.processId());
   QVERIFY(process.has_value());
   process->start += 1;  // another one had this number before
-  QCOMPARE(ask_to_end(*process).error().code, ErrorCode::NotFound);
+  QCOMPARE(ask_to_end(*process, {}).error().code, ErrorCode::NotFound);
   QCOMPARE(child.state(), QProcess::Running);
   child.kill();
   QVERIFY(child.waitForFinished());
@@ -124,6 +127,33 @@ void TestStop::a_process_that_the_system_hides_may_live() {
   QVERIFY(!may_live(*process));
   QVERIFY(!may_live(*process, proc));
   QVERIFY(!may_live({0, 0}, proc));
+}
+
+void TestStop::a_hidden_process_is_asked_to_end_while_it_has_the_lock() {
+  const QTemporaryDir hidden, data;
+  const std::string proc = hidden.path().toStdString(), directory = data.path().toStdString();
+  QProcess child;
+  child.start("sleep", {"600"});
+  QVERIFY(child.waitForStarted());
+  const auto process = find_process(child.processId());
+  QVERIFY(process.has_value());
+  const auto enter_it = [&] {
+    QFile entry(data.filePath("lock"));
+    const QByteArray text = "pid " + QByteArray::number(child.processId()) + "\nstarted 0\n";
+    return entry.open(QIODevice::WriteOnly) && entry.write(text) == text.size();
+  };
+  QCOMPARE(ask_to_end(*process, directory, proc).error().code, ErrorCode::Denied);
+  QVERIFY(enter_it());  // left behind
+  QCOMPARE(ask_to_end(*process, directory, proc).error().code, ErrorCode::Denied);
+  neuroshard::ManualClock clock;
+  const auto lock = DirectoryLock::acquire(directory, clock);
+  QVERIFY(lock.ok());  // another process has it: this one
+  QCOMPARE(ask_to_end(*process, directory, proc).error().code, ErrorCode::Denied);
+  QCOMPARE(child.state(), QProcess::Running);
+  QVERIFY(enter_it());
+  QVERIFY(ask_to_end(*process, directory, proc).ok());
+  QVERIFY(child.waitForFinished());
+  QCOMPARE(ask_to_end(*process, directory, proc).error().code, ErrorCode::NotFound);
 }
 
 void TestStop::the_end_of_the_input_is_told() {
