@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/crypto/hash.h"
 #include "core/rendezvous/mainline.h"
@@ -20,6 +21,19 @@ std::array<std::uint8_t, 20> mainline_key(const Hash256& network_id) {
 std::string listen_interfaces(const platform::Endpoint& at) {
   if (at.ip == platform::IpAddress{}) return fmt::format("0.0.0.0:{0},[::]:{0}", at.port);
   return platform::to_text(at);
+}
+
+std::vector<platform::Endpoint> draw(std::vector<platform::Endpoint> answer,
+                                     std::vector<platform::Endpoint>* told, Rng& rng) {
+  std::vector<platform::Endpoint> fresh;
+  for (std::size_t i = 0; i < answer.size(); ++i) {
+    if (fresh.size() == most_of_answer || told->size() >= most_of_search) break;
+    std::swap(answer[i], answer[i + rng.below(answer.size() - i)]);
+    if (std::find(told->begin(), told->end(), answer[i]) != told->end()) continue;
+    told->push_back(answer[i]);
+    fresh.push_back(answer[i]);
+  }
+  return fresh;
 }
 
 }  // namespace neuroshard::rendezvous

@@ -56,6 +56,7 @@ void PeerDiscovery::open(const DiscoveryOptions& options) {
   mainline.network_id = options.network_id;
   mainline.listen = {host_.endpoint().ip, 0};
   mainline.bootstrap = options.mainline_nodes;
+  mainline.seed = rng_.next();
   mainline.one_lan = all_private(options.mainline_nodes);
   // Without peers, no node can verify that this one is reachable, so its port is announced unverified.
   questions.port = [&member, port = options.port]() -> std::optional<std::uint16_t> {

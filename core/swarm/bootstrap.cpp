@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/dht/messages.h"
+#include "core/net/address_group.h"
 #include "core/swarm/messages.h"
 
 namespace neuroshard::swarm {
@@ -21,7 +22,8 @@ constexpr std::size_t max_dht_request = 16u << 10;
 constexpr std::size_t cached_at_a_time = 4;
 constexpr std::size_t most_found = 8;
 constexpr std::size_t tries_of_found = 2;
-constexpr Duration keep_pause = std::chrono::minutes(1);  // of a node without a connected first peer
+constexpr Duration time_to_name = std::chrono::minutes(1);  // of a found one, until another may replace it
+constexpr Duration keep_pause = std::chrono::minutes(1);    // of a node without a connected first peer
 // Between two joins of a table that has members. Each calls the members nearest to this node several times.
 constexpr Duration join_pause = std::chrono::seconds(10);
 constexpr std::size_t most_joining = 64;  // contacts that wait for the next join: more than one answer names
@@ -51,10 +53,11 @@ struct Bootstrap::Source {
   std::size_t tries = 0;         // of a found one, since it answered
   std::size_t next_address = 0;  // of its name; 0 after a connection that worked
   std::shared_ptr<net::PeerChannel> channel;
+  MonotonicTime connected{};  // since when the channel is there
   std::string state = "not tried yet";
   Duration pause{0};
   bool tracker = false, busy = false;
-  bool beating = false;  // a heartbeat has no answer yet: no other call begins
+  bool beating = false;  // a heartbeat or a question for peers has no answer yet: no other call begins
   std::uint64_t beats = 0;
   std::uint64_t informed = 0;  // sequence of the record that it was given
   std::string refusal;         // why this tracker does not register the node; empty: it does
@@ -67,6 +70,12 @@ struct Bootstrap::Source {
   // It has one call at a time: the end of one may drop the channel of another. Each call ends with a look whether the
   // record has changed.
   bool is_free() const { return channel && !busy && !beating; }
+  // One of these at random that has had the time to name somebody, if there is one.
+  static Source* one_to_yield(std::vector<Source*> of, MonotonicTime now, Rng& rng) {
+    std::erase_if(
+        of, [now](const Source* one) { return !one->is_free() || now - one->connected < time_to_name; });
+    return of.empty() ? nullptr : of[rng.below(of.size())];
+  }
   std::string success() const {
     if (!tracker) return "connected";
     if (refusal.empty()) return "registered";
@@ -173,20 +182,34 @@ void Bootstrap::remember_good() {
 
 void Bootstrap::suggest(const FirstPeer& peer) {
   if (peer.id == context_.id || reach_.advertised() == peer.endpoint) return;
-  std::size_t found = 0;
+  const auto group_of = [this](const platform::Endpoint& at) {
+    return net::counted_group(at.ip, context_.options.one_lan);
+  };
+  const auto group = group_of(peer.endpoint);
+  std::vector<Source*> found, of_group;
   Source* place = nullptr;
   for (const auto& source : sources_) {
-    if (source->found && source->given_up) {
+    if (source->given_up) {
       place = source.get();
-    } else {
-      found += source->found ? 1 : 0;
-      if (source->dial.endpoint == peer.endpoint) return;
+      continue;
     }
+    if (source->dial.endpoint == peer.endpoint) return;
+    if (!source->found) continue;
+    found.push_back(source.get());
+    if (group && group == group_of(source->dial.endpoint)) of_group.push_back(source.get());
   }
-  if (place == nullptr) {
-    if (found >= most_found) return;
-    place = &add_source(peer);
+  if (!of_group.empty() || found.size() >= most_found) {
+    // Strangers may hold the places and name nobody.
+    if (!seeks_others()) return;
+    place = Source::one_to_yield(of_group.empty() ? found : of_group, context_.services.clock.monotonic_now(),
+                                 context_.rng);
+    if (place == nullptr) return;
+    const auto channel = std::exchange(place->channel, nullptr);
+    reach_.gone(*channel);  // once it is not among the connected ones, as in failed()
+    context_.services.logger.info("swarm",
+                                  fmt::format("{} names nobody: another takes its place", place->where()));
   }
+  if (place == nullptr) place = &add_source(peer);
   *place = Source();
   place->found = true;
   place->peer = peer;
@@ -262,6 +285,7 @@ void Bootstrap::dial(Source& source) {
         if (source.found && (*channel)->id() == context_.id)
           return failed(source, make_error(ErrorCode::Denied, "this node itself"));
         source.channel = std::move(*channel);
+        source.connected = context_.services.clock.monotonic_now();
         source.tracker = source.channel->hello().offers(net::Feature::Tracker);
         source.refusal.clear();
         context_.services.logger.info(
@@ -345,7 +369,9 @@ void Bootstrap::fetch_peers(Source& source) {
   const net::NodeRecord* own = source.tracker || !advertiser_.is_placed() ? nullptr : &advertiser_.record();
   if (!source.tracker) source.informed = advertiser_.record().sequence;
   if (own != nullptr) advertiser_.note_informed(source.channel->id());
+  source.beating = true;
   ask(source, method, encode_peers_request(max_records, own), [this, &source](const Expected<Bytes>& answer) {
+    source.beating = false;
     const auto records =
         answer.ok() ? decode_records(*answer) : Expected<std::vector<net::NodeRecord>>(answer.error());
     if (!records.ok()) return failed(source, records.error());

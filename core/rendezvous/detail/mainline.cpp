@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <libtorrent/alert_types.hpp>
 #include <libtorrent/session.hpp>
 #include <libtorrent/session_params.hpp>
@@ -63,7 +62,7 @@ std::optional<platform::Endpoint> endpoint_of(const lt::tcp::endpoint& from) {
 
 class Session final : public Rendezvous {
  public:
-  Session(Executor& executor, const MainlineOptions& options) {
+  Session(Executor& executor, const MainlineOptions& options) : rng_(options.seed) {
     const auto key = mainline_key(options.network_id);
     key_ = lt::sha1_hash(reinterpret_cast<const char*>(key.data()));
     session_ = std::make_unique<lt::session>(parameters(options));
@@ -108,14 +107,10 @@ class Session final : public Rendezvous {
   }
 
   void tell(const std::vector<lt::tcp::endpoint>& peers) {
-    std::vector<platform::Endpoint> fresh;
-    for (const lt::tcp::endpoint& peer : peers) {
-      const auto endpoint = endpoint_of(peer);
-      if (!endpoint || told_.size() >= max_found) continue;
-      if (std::find(told_.begin(), told_.end(), *endpoint) != told_.end()) continue;
-      told_.push_back(*endpoint);
-      fresh.push_back(*endpoint);
-    }
+    std::vector<platform::Endpoint> answer;
+    for (const lt::tcp::endpoint& peer : peers)
+      if (const auto endpoint = endpoint_of(peer)) answer.push_back(*endpoint);
+    const auto fresh = draw(std::move(answer), &told_, rng_);
     if (fresh.empty() || !found_) return;
     const Found found = found_;  // which may search again
     found(fresh);
@@ -125,6 +120,7 @@ class Session final : public Rendezvous {
   std::optional<std::uint16_t> port_;
   Found found_;
   std::vector<platform::Endpoint> told_;
+  Rng rng_;
   Lifetime lifetime_;
   std::unique_ptr<lt::session> session_;
 };

@@ -19,6 +19,7 @@ class TestMainline : public QObject {
   void cleanupTestCase() { table_.stop(); }
   void keys_differ_by_network();
   void any_address_is_one_of_both_ip_versions();
+  void an_answer_alone_fills_no_search();
   void two_nodes_find_each_other();
   void another_network_is_not_found();
   void a_dht_that_is_dead_is_no_harm();
@@ -120,6 +121,23 @@ void TestMainline::any_address_is_one_of_both_ip_versions() {
   QCOMPARE(listen_interfaces({}), std::string("0.0.0.0:0,[::]:0"));
   QCOMPARE(listen_interfaces({platform::IpAddress::v4(0, 0, 0, 0), 0}), std::string("0.0.0.0:0"));
   QCOMPARE(listen_interfaces({platform::parse_ip("::1").value(), 7}), std::string("[::1]:7"));
+}
+
+void TestMainline::an_answer_alone_fills_no_search() {
+  std::vector<platform::Endpoint> many;
+  for (std::uint16_t port = 1; port <= 1000; ++port) many.push_back({first, port});
+  Rng rng(5);
+  std::vector<platform::Endpoint> told;
+  const auto drawn = draw(many, &told, rng);
+  QCOMPARE(drawn.size(), most_of_answer);
+  QVERIFY(drawn == told);
+  QVERIFY(drawn != std::vector<platform::Endpoint>(many.begin(), many.begin() + 4));
+  // Another one is heard as well, and what is known is not told again.
+  const std::vector<platform::Endpoint> honest{{second, 9000}, drawn[0]};
+  QVERIFY(draw(honest, &told, rng) == std::vector<platform::Endpoint>{honest[0]});
+  QVERIFY(draw(honest, &told, rng).empty());
+  for (int i = 0; i < 1000; ++i) draw(many, &told, rng);
+  QCOMPARE(told.size(), most_of_search);
 }
 
 void TestMainline::two_nodes_find_each_other() {

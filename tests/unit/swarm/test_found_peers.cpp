@@ -2,6 +2,8 @@
 // are enough.
 #include <QtTest>
 
+#include <deque>
+
 #include "core/swarm/messages.h"
 #include "tests/support/test_main.h"
 #include "tests/support/village.h"
@@ -34,6 +36,8 @@ class TestFoundPeers : public QObject {
   void a_found_place_that_answers_again_is_kept();
   void a_node_whose_first_peers_are_gone_takes_another();
   void a_found_peer_that_names_nobody_is_not_enough();
+  void found_peers_that_name_nobody_make_room();
+  void an_address_group_has_one_found_place();
 };
 
 void TestFoundPeers::a_found_place_that_answers_again_is_kept() {
@@ -99,6 +103,47 @@ void TestFoundPeers::a_found_peer_that_names_nobody_is_not_enough() {
   QVERIFY(connected && !alone);
   QVERIFY(seeks);
   QVERIFY(!seeks_on);
+}
+
+void TestFoundPeers::found_peers_that_name_nobody_make_room() {
+  std::deque<Front> silent;
+  Village village;
+  Host& a = village.add({});
+  for (int i = 0; i < 8; ++i) {
+    Host& host = village.add({});
+    silent.emplace_back(host, [](net::Method method, Expected<Bytes> answer, const net::Respond& respond) {
+      respond(method == net::Method::Peers ? Expected<Bytes>(encode_records({})) : std::move(answer));
+    });
+    a.member->suggest({host.endpoint, host.id});
+  }
+  Unknown unknown(*a.member);
+  a.transport->serve(&unknown);
+  village.world.run_for(2 * minute);
+  const bool seeks = a.member->seeks_others();
+  Host& honest = village.add({});
+  a.member->suggest({honest.endpoint, honest.id});
+  village.world.run_for(minute);
+  const bool seeks_on = a.member->seeks_others();
+  const std::size_t places = a.member->view().sources.size();
+  a.transport->serve(nullptr);
+  QVERIFY(seeks);
+  QVERIFY(!seeks_on);
+  QCOMPARE(places, std::size_t{8});
+}
+
+void TestFoundPeers::an_address_group_has_one_found_place() {
+  Village village;
+  Host& a = village.add({});
+  Host& in_lan = village.add({}, false, true, [](Host&, MemberOptions& options) { options.one_lan = true; });
+  for (std::uint8_t i = 1; i <= 3; ++i) {
+    const platform::Endpoint dead{platform::IpAddress::v4(99, 0, 0, i), 9000};
+    a.member->suggest({dead, net::NodeId{i}});
+    in_lan.member->suggest({dead, net::NodeId{i}});
+  }
+  QCOMPARE(a.member->view().sources.size(), std::size_t{1});
+  QCOMPARE(in_lan.member->view().sources.size(), std::size_t{3});
+  a.member->suggest({{platform::IpAddress::v4(99, 0, 1, 1), 9000}, net::NodeId{9}});
+  QCOMPARE(a.member->view().sources.size(), std::size_t{2});
 }
 
 NS_TEST(TestFoundPeers)

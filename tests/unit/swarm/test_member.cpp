@@ -549,7 +549,7 @@ void TestMember::dead_places_that_are_found_cost_little() {
   Village village;
   Host& a = village.add({});
   const auto dead = [](std::uint8_t number) {
-    return platform::Endpoint{platform::IpAddress::v4(99, 0, 0, number), 9000};
+    return platform::Endpoint{platform::IpAddress::v4(99, 0, number, 1), 9000};
   };
   for (std::uint8_t i = 1; i <= 200; ++i) a.member->suggest({dead(i), net::NodeId{i}});
   QCOMPARE(a.member->view().sources.size(), std::size_t{8});
