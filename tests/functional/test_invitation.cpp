@@ -19,6 +19,7 @@ class TestInvitation : public QObject {
   void nobody_joins_unasked();
   void a_new_node_joins_by_it_and_remembers();
   void a_directory_that_was_only_set_up_joins_with_its_wallet();
+  void a_link_that_is_typed_ends_with_its_line();
   void a_running_node_names_itself();
   void what_can_not_be_invited_to_is_said();
 
@@ -159,6 +160,25 @@ void TestInvitation::a_directory_that_was_only_set_up_joins_with_its_wallet() {
   QVERIFY2(!stopped.crashed && !stopped.timed_out, stopped.text().constData());
   const ProcessResult kept = run_node({"settings", "get", "cpu_threads", "--data-dir", directory});
   QCOMPARE(kept.out.trimmed(), QByteArray("1"));
+}
+
+// At a terminal the input stays open after the line.
+void TestInvitation::a_link_that_is_typed_ends_with_its_line() {
+  const QStringList run{"run",           "--json",    "--data-dir", path("typed"),
+                        "--p2p-address", "127.0.0.1", "--p2p-port", "0",
+                        "--lan",         "--join",    "-",          "--yes"};
+  NodeProcess other(run, {}, {}, QByteArray(5000, 'x'), node_program(), /*input_ends=*/false);
+  const ProcessResult refused = other.finish();
+  QVERIFY2(!refused.timed_out && !refused.ok(), refused.text().constData());
+  QVERIFY2(refused.text().contains("copy the link again"), refused.text().constData());
+  QVERIFY(!QFile::exists(path("typed")));
+  NodeProcess node(run, {}, {}, invite({}).toUtf8() + '\n', node_program(), /*input_ends=*/false);
+  const QJsonObject ready = wait_for_object(node, "ready");
+  QVERIFY2(!ready.isEmpty(), node.errors_so_far().constData());
+  QCOMPARE(ready["network"].toString(), QString("village"));
+  node.terminate();
+  const ProcessResult stopped = node.finish();
+  QVERIFY2(!stopped.crashed && !stopped.timed_out, stopped.text().constData());
 }
 
 // A node that was reached from outside stands in its own link: the tracker may stop.

@@ -49,11 +49,11 @@ class NodeProcess {
   static constexpr int default_timeout_ms = 60'000;
 
   // `cgroup_processes`: the cgroup.procs file of a cgroup that the process shall start in; empty for none.
-  // `input`: all of its standard input, through a pipe that is then closed. `program`: instead of
+  // `input`: its standard input, through a pipe that is then closed if `input_ends`. `program`: instead of
   // neuroshardd.
   explicit NodeProcess(const QStringList& arguments, const QStringList& extra_environment = {},
                        const QString& cgroup_processes = {}, const QByteArray& input = {},
-                       const QString& program = node_program()) {
+                       const QString& program = node_program(), bool input_ends = true) {
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     for (const QString& name : environment.keys())
       if (name.startsWith("NEUROSHARD_")) environment.remove(name);
@@ -73,7 +73,7 @@ class NodeProcess {
     started_ = process_.waitForStarted(10'000);
     if (!input.isEmpty()) {
       process_.write(input);  // written while finish() or next_line() wait
-      process_.closeWriteChannel();
+      if (input_ends) process_.closeWriteChannel();
     }
   }
   ~NodeProcess() { kill_now(); }

@@ -12,9 +12,11 @@
 #include "app/node/output/snapshot_text.h"
 #include "app/node/output/training_view.h"
 #include "app/node/upgrade_watch.h"
+#include "core/config/invite_link.h"
 #include "core/config/model_part.h"
 #include "core/platform/file/paths.h"
 #include "core/platform/power/sleep_watch.h"
+#include "core/platform/process/terminal.h"
 #include "core/runtime/chain_trust.h"
 #include "core/runtime/invited_peers.h"
 #include "core/runtime/node_runtime.h"
@@ -87,11 +89,18 @@ Expected<void> check_wallet(const CommandContext& context) {
 }
 
 // The link that --join names.
-Expected<std::string> read_invitation(const std::string& given) {
+Expected<std::string> read_invitation(const std::string& given, const CommandContext& context) {
   if (given != "-") return given;
-  NS_ASSIGN_OR_RETURN(const crypto::Secret input, read_secret_file(given));
-  const std::string_view text = input.text();
-  return std::string(text.substr(0, text.find_first_of("\r\n")));
+  if (platform::is_terminal(platform::Stream::In)) context.output.once("Paste the link: ");
+  // A line may end with "\r\n".
+  auto line = platform::read_input_line(config::max_invite_link + 1, context.stop);
+  if (!line.ok() && line.error().code == ErrorCode::InvalidArgument)
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("the first line of standard input is no invitation: it has more than {} "
+                                  "characters; copy the link again, and nothing else",
+                                  config::max_invite_link));
+  if (line.ok() && !line->empty() && line->back() == '\r') line->pop_back();
+  return line;
 }
 
 // Keeps an invitation for the next starts: its peers, and its anchors of the chain.
@@ -99,7 +108,7 @@ Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& co
   if (flags.existing_wallet) NS_RETURN_IF_ERROR(check_wallet(context));
   config::InviteLink invited;
   if (!flags.invitation.empty()) {
-    NS_ASSIGN_OR_RETURN(const std::string link, read_invitation(flags.invitation));
+    NS_ASSIGN_OR_RETURN(const std::string link, read_invitation(flags.invitation, context));
     NS_ASSIGN_OR_RETURN(invited, follow_invitation(link, flags.yes, context));
   }
   const OpenMode mode = flags.invitation.empty() ? OpenMode::Stay : OpenMode::Join;

@@ -76,6 +76,23 @@ Error no_terminal() {
   return make_error(ErrorCode::Unavailable, "there is no terminal to ask on");
 }
 
+// Waits for standard input. 0: its end.
+Expected<std::size_t> read_some(char* to, std::size_t most, const CancelToken& stop) {
+  constexpr int look_milliseconds = 100;
+  while (true) {
+    if (stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped while reading standard input");
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    const int ready = poll(&input, 1, look_milliseconds);
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    const ssize_t count = ready < 0 ? -1 : read(STDIN_FILENO, to, most);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count < 0) {
+      return make_error(ErrorCode::Io, std::string("standard input can't be read: ") + std::strerror(errno));
+    }
+    return static_cast<std::size_t>(count);
+  }
+}
+
 }  // namespace
 
 bool is_terminal(Stream stream) {
@@ -91,25 +108,30 @@ int terminal_width(int fallback) {
 }
 
 Expected<std::string> read_standard_input(std::size_t max_bytes, const CancelToken& stop) {
-  constexpr int look_milliseconds = 100;
   std::string text;
   std::array<char, 4096> buffer{};
   while (true) {
-    if (stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped while reading standard input");
-    pollfd input{STDIN_FILENO, POLLIN, 0};
-    const int ready = poll(&input, 1, look_milliseconds);
-    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
-    const ssize_t count = ready < 0 ? -1 : read(STDIN_FILENO, buffer.data(), buffer.size());
-    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (count < 0) {
-      return make_error(ErrorCode::Io, std::string("standard input can't be read: ") + std::strerror(errno));
-    }
+    NS_ASSIGN_OR_RETURN(const std::size_t count, read_some(buffer.data(), buffer.size(), stop));
     if (count == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
+    text.append(buffer.data(), count);
     if (text.size() > max_bytes) {
       return make_error(ErrorCode::InvalidArgument,
                         "standard input holds more than " + std::to_string(max_bytes) + " bytes");
     }
+  }
+}
+
+Expected<std::string> read_input_line(std::size_t max_bytes, const CancelToken& stop) {
+  std::string line;
+  char c = 0;
+  while (true) {
+    NS_ASSIGN_OR_RETURN(const std::size_t count, read_some(&c, 1, stop));
+    if (count == 0 || c == '\n') return line;
+    if (line.size() == max_bytes) {
+      return make_error(ErrorCode::InvalidArgument,
+                        "a line of standard input is longer than " + std::to_string(max_bytes) + " bytes");
+    }
+    line.push_back(c);
   }
 }
 

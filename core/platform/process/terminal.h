@@ -20,6 +20,10 @@ int terminal_width(int fallback);
 // still end the program.  InvalidArgument: more than max_bytes. Cancelled. Io: it is closed or can't be read.
 Expected<std::string> read_standard_input(std::size_t max_bytes, const CancelToken& stop);
 
+// The next line of standard input without its end, or what comes before the end of the input. Reads no byte
+// beyond. Looks at `stop` as above.  Errors: as above.
+Expected<std::string> read_input_line(std::size_t max_bytes, const CancelToken& stop);
+
 // Asks on the controlling terminal (also when standard input and output are redirected) and returns one line
 // without its end. hidden: what is typed is not shown. The caller wipes the answer if it is a secret.
 // Unavailable: there is no terminal. Cancelled: Ctrl-C or the end of input. InvalidArgument: longer than
