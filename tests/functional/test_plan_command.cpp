@@ -99,7 +99,7 @@ class TestPlanCommand : public QObject {
 
   // Ids of a file can't move the cursor or add lines, in tables or in errors.
   void foreign_text_does_not_reach_the_terminal() {
-    const QByteArray odd = peer(R"(o\u001b[2J\nd)", "16GB");
+    const QByteArray odd = peer("o\\u001b[2J\\nd", "16GB");
     const QString file =
         write("escapes.json", "[" + odd + "," + peer("b", "8GB") + "," + peer("c", "8GB") + "]");
     const ProcessResult table = plan({"--peers", file, "--what-if", "memory=16GiB,speed=2T"});
@@ -108,8 +108,8 @@ class TestPlanCommand : public QObject {
     QVERIFY2(!table.out.contains('\x1b'), table.out.constData());
     const std::pair<QByteArray, QByteArray> wrong[] = {
         {odd + "," + odd, "two peers have the id 'o [2J d'"},
-        {peer("a", "8GB", R"(,"m\u001b[2J":1)"), "unknown field \"m [2J\""},
-        {peer("a", R"(8\u001b[2JGB)"), "\"memory\" is \"8 [2JGB\""}};
+        {peer("a", "8GB", ",\"m\\u001b[2J\":1"), "unknown field \"m [2J\""},
+        {peer("a", "8\\u001b[2JGB"), "\"memory\" is \"8 [2JGB\""}};
     for (const auto& [peers, message] : wrong) {
       const ProcessResult refused = plan({"--peers", write("wrong.json", "[" + peers + "]")});
       QVERIFY(!refused.ok());
