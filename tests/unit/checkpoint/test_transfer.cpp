@@ -122,7 +122,8 @@ class TestTransfer : public QObject {
   }
 
   void what_is_here_already_is_not_copied_again() {
-    auto theirs = Writer::open(disk_, tiny_key(9), "/theirs").value();
+    const crypto::KeyPair other = tiny_key(9);
+    auto theirs = Writer::open(disk_, other, "/theirs").value();
     const auto sent = theirs.save(tiny_manifest(500), TinyState(5).view()).value();
     const Entry source = open_folder(disk_, "/theirs/" + sent.name).value();
     auto writer = Writer::open(disk_, key_, "/c").value();
@@ -130,8 +131,8 @@ class TestTransfer : public QObject {
     Catalogue catalogue(disk_, "/c");
     QCOMPARE(catalogue.imported_from(source.manifest_hash).value()->name, name);
     QVERIFY(!catalogue.imported_from(Hash256{1}).value().has_value());
-    FaultFileEnv read_only(disk_, {.read_only = true});  // nothing is written
-    auto again = Writer::open(read_only, key_, "/c").value();
+    FaultFileEnv full(disk_, {.room_bytes = 1});  // nothing is written
+    auto again = Writer::open(full, key_, "/c").value();
     for (const Entry& entry : {source, open_folder(disk_, "/c/" + name).value()}) {
       const auto refused = again.adopt(entry);
       QVERIFY(!refused.ok());
