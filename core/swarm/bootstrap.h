@@ -38,7 +38,8 @@ class Bootstrap {
 
   // Dials the first peers.
   void start();
-  // A first peer that was found elsewhere (core/rendezvous): dialled twice, eight such peers at a time.
+  // A first peer that was found elsewhere (core/rendezvous): dialled twice, eight such peers at a time, one of a
+  // public address group. While seeks_others(), it may replace one that has named nobody for a minute.
   void suggest(const FirstPeer& peer);
   // A node that called gave its record. A node without first peers takes it for one: it could not learn
   // otherwise whether others reach it.
