@@ -15,18 +15,11 @@ namespace {
 
 constexpr Duration call_patience = std::chrono::seconds(2);
 constexpr std::size_t answer_bytes = 100u << 10;  // of a list of records
-// Of the table's calls; an answer has up to 16 records.
-constexpr net::RequestLimits dht_limits{
-    .per_second = 20, .burst = 100, .bytes_per_second = 256u << 10, .bytes_burst = 4u << 20};
-constexpr std::size_t max_dht_request = 16u << 10;
 constexpr std::size_t cached_at_a_time = 4;
 constexpr std::size_t most_found = 8;
 constexpr std::size_t tries_of_found = 2;
 constexpr Duration time_to_name = std::chrono::minutes(1);  // of a found one, until another may replace it
 constexpr Duration keep_pause = std::chrono::minutes(1);    // of a node without a connected first peer
-// Between two joins of a table that has members. Each calls the members nearest to this node several times.
-constexpr Duration join_pause = std::chrono::seconds(10);
-constexpr std::size_t most_joining = 64;  // contacts that wait for the next join: more than one answer names
 // Between two registrations at a tracker that refuses them. The first pause is short: room may come free.
 constexpr Duration least_refused = std::chrono::seconds(30);
 constexpr Duration longest_refused = std::chrono::minutes(10);
@@ -84,23 +77,14 @@ struct Bootstrap::Source {
   std::string where() const { return peer.name.empty() ? platform::to_text(peer.endpoint) : peer.name; }
 };
 
-Bootstrap::Bootstrap(const MemberContext& context, net::MethodTable& methods, Advertiser& advertiser,
+Bootstrap::Bootstrap(const MemberContext& context, TableMembership& table, Advertiser& advertiser,
                      Reachability& reach)
-    : context_(context), advertiser_(advertiser), reach_(reach) {
+    : context_(context), table_(table), advertiser_(advertiser), reach_(reach) {
   add_cached();
   for (const FirstPeer& peer : context.options.sources) {
     NS_CHECK(peer.name.empty() || context.services.names != nullptr);
     add_source(peer);
   }
-  replace_table();
-  methods_ = methods.add(
-      {net::Method::DhtPing, net::Method::DhtFindNode, net::Method::DhtFindValue, net::Method::DhtStore},
-      net::MethodLimits(
-          std::make_shared<net::RequestLimiter>(dht_limits, context.options.one_lan, context.table_seed),
-          max_dht_request),
-      [this](const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply) {
-        table_->handle(from, method, request, reply);
-      });
 }
 
 Bootstrap::~Bootstrap() = default;
@@ -423,20 +407,7 @@ void Bootstrap::introduce_to_all() {
     if (source->is_free()) introduce(*source);
 }
 
-// ---- The hash table.
-
-void Bootstrap::replace_table() {
-  ++tables_;
-  advertiser_.table_replaced();
-  dht::DhtConfig config;
-  config.member_port = reach_.advertised() ? reach_.advertised()->port : 0;
-  config.one_lan = context_.options.one_lan;
-  table_ =
-      std::make_unique<dht::DhtNode>(context_.options.network_id, config,
-                                     dht::DhtServices{context_.services.key, context_.pool,
-                                                      context_.services.executor, context_.services.clock},
-                                     context_.rng.next());
-}
+// ---- What is found.
 
 void Bootstrap::join_table() {
   std::vector<net::Contact> contacts;
@@ -448,59 +419,31 @@ void Bootstrap::join_table() {
     if (contact && context_.paths.way_to(contact->id, contact->endpoint) == Way::Direct)
       contacts.push_back(*contact);
   }
-  if (table_->table().size() != 0) contacts.clear();
-  join_by(std::move(contacts));
+  join_by(contacts);
 }
 
 void Bootstrap::take_peers(const std::vector<net::NodeRecord>& records, const net::Caller& informant,
                            std::vector<net::Contact> contacts) {
   const WallTime now = context_.services.clock.wall_now();
-  const bool table_is_empty = table_->table().size() == 0;
-  if (!table_is_empty) contacts.clear();
+  if (!table_.is_empty()) contacts.clear();
   for (const net::NodeRecord& record : records) {
     const bool known = context_.book.find(record.id(), now) != nullptr;
     if (record.id() == context_.id || !context_.book.put(record, now, informant).ok() ||
-        (known && !table_is_empty))
+        (known && !table_.is_empty()))
       continue;
     for (const net::NodeEndpoint& at : record.endpoints)
       if (may_dial(at)) contacts.push_back({record.id(), at.endpoint});
   }
-  join_by(std::move(contacts));
+  join_by(contacts);
 }
 
-void Bootstrap::join_by(std::vector<net::Contact> contacts) {
+void Bootstrap::join_by(const std::vector<net::Contact>& contacts) {
   context_.paths.ask_for_turn_permissions();  // a record may name a new place at a TURN server
   advertiser_.introduce_itself();
   for (const auto& source : sources_)
     if (source->is_given() && source->channel && source->channel->hello().offers(net::Feature::Dht))
-      table_->keep_given({source->channel->id(), source->channel->endpoint()});
-  if (contacts.empty()) return;
-  const bool none_waits = joining_.empty();
-  for (const net::Contact& contact : contacts) {
-    if (std::find(joining_.begin(), joining_.end(), contact) != joining_.end()) continue;
-    if (joining_.size() < most_joining)
-      joining_.push_back(contact);
-    else
-      joining_[context_.rng.below(joining_.size())] = contact;
-  }
-  const MonotonicTime now = context_.services.clock.monotonic_now();
-  if (table_->table().size() == 0 || now >= join_due_) return join();
-  if (none_waits) join_timer_ = later(join_due_ - now, [this] { join(); });
-}
-
-// Strangers decide when contacts become known. If each led to a join, the members would count this node's calls as a
-// flood.
-void Bootstrap::join() {
-  if (joining_.empty()) return;
-  join_due_ = context_.services.clock.monotonic_now() + join_pause;
-  table_->join(std::exchange(joining_, {}), [this, life = lifetime_.token()](std::size_t known) {
-    if (!life.alive()) return;
-    if (std::exchange(known_, known) != known)
-      context_.services.logger.info("swarm", fmt::format("the hash table knows {} member(s)", known));
-    if (known == 0) return;
-    remember_good();
-    advertiser_.publish(*table_);
-  });
+      table_.table().keep_given({source->channel->id(), source->channel->endpoint()});
+  table_.join_by(contacts);
 }
 
 // ---- What is known.
@@ -511,7 +454,7 @@ bool Bootstrap::any_connected() const {
 }
 
 bool Bootstrap::alone() const {
-  return table_->table().size() == 0 && context_.pool.connections() == 0 && !any_connected();
+  return table_.is_empty() && context_.pool.connections() == 0 && !any_connected();
 }
 
 bool Bootstrap::seeks_others() const {

@@ -1,5 +1,5 @@
 // How a node enters its network: dials first peers and trackers, tells them who it is, asks them for other
-// nodes, and joins the hash table by those. A first peer that fails is dialled again for ever, with growing
+// nodes, and names those to the hash table. A first peer that fails is dialled again for ever, with growing
 // pauses and jitter; those of the cache of an earlier run take turns.
 // Threads: the executor's, all members.
 #pragma once
@@ -13,11 +13,10 @@
 #include <vector>
 
 #include "core/base/lifetime.h"
-#include "core/dht/dht_node.h"
-#include "core/net/method_table.h"
 #include "core/swarm/advertiser.h"
 #include "core/swarm/member_context.h"
 #include "core/swarm/reachability.h"
+#include "core/swarm/table_membership.h"
 
 namespace neuroshard::swarm {
 
@@ -31,8 +30,8 @@ struct SourceView {
 
 class Bootstrap {
  public:
-  // All outlive it. It answers the methods of the hash table.
-  Bootstrap(const MemberContext& context, net::MethodTable& methods, Advertiser& advertiser,
+  // All outlive it.
+  Bootstrap(const MemberContext& context, TableMembership& table, Advertiser& advertiser,
             Reachability& reach);
   ~Bootstrap();
 
@@ -55,12 +54,6 @@ class Bootstrap {
   void introduce_to_trackers();
   void introduce_to_all();
 
-  dht::DhtNode& table() { return *table_; }
-  const dht::DhtNode& table() const { return *table_; }
-  // How many tables there were so far.
-  std::uint64_t tables() const { return tables_; }
-  // Starts a new hash table: as one of its members if the node can be dialled, else as a client.
-  void replace_table();
   // Joins the table by all nodes that are known.
   void join_table();
 
@@ -90,9 +83,7 @@ class Bootstrap {
   bool may_dial(const net::NodeEndpoint& at) const;
   void try_source(Source& source);
   void dial(Source& source);
-  // At once while the table is empty; later with other contacts if the last join was a moment ago.
-  void join_by(std::vector<net::Contact> contacts);
-  void join();
+  void join_by(const std::vector<net::Contact>& contacts);
   void failed(Source& source, const Error& error);
   void ask(Source& source, net::Method method, Bytes request, Done done);
   void learn_address(Source& source);
@@ -103,21 +94,15 @@ class Bootstrap {
   std::unique_ptr<TimerHandle> later(Duration delay, std::function<void()> task);
 
   const MemberContext context_;
+  TableMembership& table_;
   Advertiser& advertiser_;
   Reachability& reach_;
-  std::unique_ptr<dht::DhtNode> table_;
-  std::uint64_t tables_ = 0;
-  std::size_t known_ = 0;              // members of it that the last search found
-  std::vector<net::Contact> joining_;  // wait for the next join
-  MonotonicTime join_due_{};
-  std::unique_ptr<TimerHandle> join_timer_;
   GoodPeers good_;
   std::deque<FirstPeer> spares_;  // of the cache, not dialled now
   std::size_t untried_ = 0;       // of them
   std::vector<std::unique_ptr<Source>> sources_;
   MonotonicTime one_due_{};  // of keep_one()
   Lifetime lifetime_;
-  net::MethodTable::Registration methods_;
 };
 
 }  // namespace neuroshard::swarm

@@ -22,7 +22,7 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
              {[this] { on_dialable_changed(); },
               [this] {
                 advertise_endpoints();
-                advertiser_.publish(bootstrap_.table());
+                advertiser_.publish(table_.table());
               },
               [this] { return bootstrap_.connections(); }}),
       advertiser_(context(), reach_,
@@ -35,7 +35,8 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
                   bootstrap_.introduced(from, record);
                 }},
                methods_, public_calls_, options_.one_lan, rng_.next()),
-      bootstrap_(context(), methods_, advertiser_, reach_) {
+      table_(context(), methods_, advertiser_, reach_, [this] { bootstrap_.remember_good(); }),
+      bootstrap_(context(), table_, advertiser_, reach_) {
   paths_.set_gate(gate_, services.executor);
   answers_.set_relaying(reach_.relays_for_others());
 }
@@ -64,9 +65,9 @@ void Member::upkeep() {
   if (advertiser_.renewal_due()) {
     advertiser_.renew();
     bootstrap_.introduce_to_trackers();
-    advertiser_.publish(bootstrap_.table());
+    advertiser_.publish(table_.table());
   }
-  advertiser_.publish_slots(bootstrap_.table());
+  advertiser_.publish_slots(table_.table());
   bootstrap_.keep_one();
   reach_.verify_if_due();
   reach_.update_relays();
@@ -88,7 +89,7 @@ void Member::advertise_endpoints() {
 }
 
 void Member::on_dialable_changed() {
-  bootstrap_.replace_table();  // as a member, or as a client
+  table_.replace();  // as a member, or as a client
   advertise_endpoints();
   bootstrap_.join_table();
 }
@@ -177,7 +178,7 @@ MemberView Member::view() const {
   view.download = advertiser_.record().download;
   view.known = book_.size();
   view.forged = book_.forged() + tracker_.forged();
-  view.table = bootstrap_.table().table().size();
+  view.table = table_.table().table().size();
   view.sources = bootstrap_.view();
   for (net::PeerView& connection : pool_.peers()) {
     MemberPeer peer;

@@ -1,5 +1,5 @@
-// A node's part in its network. Member wires three parts: Bootstrap finds first peers and the hash table,
-// Reachability finds out how others reach the node, Advertiser publishes the node's signed record. The node's
+// A node's part in its network. Member wires four parts: Bootstrap finds first peers, TableMembership joins the hash
+// table, Reachability finds out how others reach the node, Advertiser publishes the node's signed record. The node's
 // protocols register their handlers in methods().
 // Nothing fails for good: what can't be reached at the start is tried again for ever, with pauses that grow,
 // and view() says what is going on.
@@ -71,9 +71,9 @@ class Member final : public net::PeerService {
   std::vector<net::Contact> some(std::size_t most);
   // For protocols beside the public services (core/rounds, core/exchange).
   net::MethodTable& methods() { return methods_; }
-  dht::DhtNode& table() { return bootstrap_.table(); }
+  dht::DhtNode& table() { return table_.table(); }
   // Another number: another table, in which nothing is published yet.
-  std::uint64_t table_number() const { return bootstrap_.tables(); }
+  std::uint64_t table_number() const { return table_.tables(); }
   // A first peer that was found elsewhere (core/rendezvous): dialled twice, eight such peers at a time.
   void suggest(const FirstPeer& peer) { bootstrap_.suggest(peer); }
   // Nobody is connected and the hash table is empty.
@@ -115,6 +115,7 @@ class Member final : public net::PeerService {
   Reachability reach_;
   Advertiser advertiser_;
   PublicAnswers answers_;
+  TableMembership table_;
   Bootstrap bootstrap_;
   std::function<bool(const net::NodeId&)> is_member_;
   MonotonicTime neighbours_kept_{};
