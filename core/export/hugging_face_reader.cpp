@@ -50,6 +50,7 @@ class Config {
     if (!found->is_number()) return corrupt(fmt::format("has a {} that is not a number", key));
     return static_cast<float>(found->get<double>());
   }
+  bool has(const char* key) const { return object_.contains(key); }
   // Absent, null and false are all off.
   bool on(const char* key) const {
     const auto found = object_.find(key);
@@ -101,7 +102,11 @@ Expected<void> read_sizes(const Config& config, bool sparse, compute::ModelShape
   NS_ASSIGN_OR_RETURN(shape->hidden, config.number("hidden_size"));
   NS_ASSIGN_OR_RETURN(shape->heads, config.number("num_attention_heads"));
   if (shape->heads == 0) return corrupt("has a num_attention_heads of 0");
-  NS_ASSIGN_OR_RETURN(shape->kv_heads, config.number("num_key_value_heads", shape->heads));
+  // In both, null means as many as there are heads. MixtralConfig alone has another default.
+  constexpr std::uint32_t kv_heads_of_mixtral = 8;
+  const bool defaulted = sparse && !config.has("num_key_value_heads");
+  NS_ASSIGN_OR_RETURN(shape->kv_heads,
+                      config.number("num_key_value_heads", defaulted ? kv_heads_of_mixtral : shape->heads));
   NS_ASSIGN_OR_RETURN(shape->head_dim, config.number("head_dim", shape->hidden / shape->heads));
   NS_ASSIGN_OR_RETURN(shape->ffn, config.number("intermediate_size"));
   NS_ASSIGN_OR_RETURN(shape->vocab, config.number("vocab_size"));

@@ -221,6 +221,32 @@ class TestModelImport : public QObject {
     QCOMPARE(open_hugging_face_folder(disk_, "/hf").value().model.shape().rms_epsilon, epsilon);
   }
 
+  void missing_key_value_heads_are_those_of_the_kind_data() {
+    QTest::addColumn<unsigned>("experts");
+    QTest::addColumn<bool>("is_null");
+    QTest::addColumn<unsigned>("heads");
+    QTest::newRow("llama") << 1u << false << 16u;
+    QTest::newRow("llama, null") << 1u << true << 16u;
+    QTest::newRow("mixtral") << 2u << false << 8u;
+    QTest::newRow("mixtral, null") << 2u << true << 16u;
+  }
+  void missing_key_value_heads_are_those_of_the_kind() {
+    QFETCH(const unsigned, experts);
+    QFETCH(const bool, is_null);
+    QFETCH(const unsigned, heads);
+    start(experts);
+    export_to("huggingface", "/hf", entry_);
+    change("config.json", [is_null](json& c) {
+      c["num_attention_heads"] = 16;
+      c.erase("num_key_value_heads");
+      if (is_null) c["num_key_value_heads"] = nullptr;
+    });
+    const std::string file = text("/hf/config.json");
+    const auto shape = parse_hugging_face_config(as_bytes(file));
+    QVERIFY2(shape.ok(), shape.ok() ? "" : shape.error().describe().c_str());
+    QCOMPARE(shape->kv_heads, heads);
+  }
+
   void weights_are_finite_data() {
     QTest::addColumn<QByteArray>("format");
     QTest::addColumn<QByteArray>("last");  // the bytes of the last value
