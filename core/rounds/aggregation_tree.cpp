@@ -126,10 +126,11 @@ Expected<std::vector<SubAggregate>> level_above(const OuterRules& rules, std::ve
 
 std::size_t sub_group_count(std::size_t n, std::size_t most) {
   if (n <= most) return 1;
-  if (most == 2) return (n + 1) / 2;  // half a pair would make no level shorter
-  if (n < 4 * most) return n / ((most + 1) / 2);
-  if (n < 64 * most) return n / ((3 * most + 3) / 4);
-  return (n + most - 1) / most;
+  const std::size_t least = (n + most - 1) / most;
+  if (most == 2) return least;  // half a pair would make no level shorter
+  if (n < 4 * most) return std::max(least, n / ((most + 1) / 2));
+  if (n < 64 * most) return std::max(least, n / ((3 * most + 3) / 4));
+  return least;
 }
 
 std::vector<std::vector<std::size_t>> deal_sub_groups(const Hash256& beacon, std::uint32_t row,

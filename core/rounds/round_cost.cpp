@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/outer/aggregate.h"
+#include "core/rounds/aggregation_tree.h"
 
 namespace neuroshard::rounds {
 namespace {
@@ -16,9 +17,11 @@ RoundCost round_cost(const RoundShape& shape) {
   const std::uint64_t payload = outer::max_payload_bytes(shape.codec, shape.values);
   const std::uint64_t contributors = std::max<std::size_t>(shape.contributors, 1), others = contributors - 1;
   const std::uint64_t feedback = shape.error_feedback ? floats : 0;
-  const std::uint64_t members = std::max<std::size_t>(shape.group_members, 1);
-  const std::uint64_t groups = contributors > members ? (contributors + members - 1) / members : 0;
+  const std::size_t members = std::max<std::size_t>(shape.group_members, 2);
   // Each sub-group's aggregate, and its payload.
+  std::uint64_t groups = 0;
+  for (std::size_t level = contributors; level > members; groups += level)
+    level = sub_group_count(level, members);
   const std::uint64_t sums = groups * (floats + outer::max_payload_bytes({outer::Codec::Int8}, shape.values));
   // fp64 after each chunk, of up to all pairs of contributors.
   const std::uint64_t chunks = (shape.values + outer::trace_chunk - 1) / outer::trace_chunk;

@@ -90,8 +90,11 @@ void TestAggregationTree::everybody_is_dealt_once() {
 
 void TestAggregationTree::groups_of_any_size_end_in_one() {
   for (std::size_t most = 2; most <= 16; ++most)
-    for (std::size_t n = most + 1; n <= 200; ++n)
-      QVERIFY2(sub_group_count(n, most) < n, qPrintable(QString("%1 of at most %2").arg(n).arg(most)));
+    for (std::size_t n = most + 1; n <= 1200; ++n) {
+      const std::size_t groups = sub_group_count(n, most), largest = (n + groups - 1) / groups;
+      QVERIFY2(groups < n && largest <= most,
+               qPrintable(QString("%1 in %2 of at most %3").arg(n).arg(groups).arg(most)));
+    }
   OuterRules rules;
   rules.group_members = 2;
   for (const std::size_t count : {3u, 4u, 9u}) {

@@ -59,6 +59,7 @@ class TestRoundCost : public QObject {
     QTest::newRow("int8, four") << int(outer::Codec::Int8) << 4;
     QTest::newRow("fp32, seven") << int(outer::Codec::Fp32) << 7;
     QTest::newRow("int4, two groups") << int(outer::Codec::Int4) << 20;
+    QTest::newRow("int4, six groups") << int(outer::Codec::Int4) << 50;
     QTest::newRow("topk, four") << int(outer::Codec::TopK) << 4;
   }
   void temporary_files_are_those_of_a_real_round() {
