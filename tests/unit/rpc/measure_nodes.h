@@ -11,6 +11,7 @@
 
 #include "core/crypto/keys.h"
 #include "core/net/ban_list.h"
+#include "core/net/peer_ranks.h"
 #include "core/net/refusals.h"
 #include "core/rpc/grpc_transport.h"
 #include "tests/support/keys.h"
@@ -48,7 +49,9 @@ struct Nodes {
       rpc::RpcOptions options;
       options.listen = platform::Endpoint{platform::IpAddress::v4(127, 0, 0, 1), 0};
       options.limits.listener.per_address = 0;
-      b = rpc::make_grpc_transport({key_b, *b_executor, clock, bans, refusals}, options).value();
+      rpc::RpcServices services{key_b, *b_executor, clock, bans, refusals};
+      services.ranks = &ranks;
+      b = rpc::make_grpc_transport(services, options).value();
       b->serve(&sink);
     });
     run(*a_executor, [&] {
@@ -125,7 +128,9 @@ struct Nodes {
         return stream->read([&](const Expected<std::optional<ByteChain>>&) { done.set_value(); });
       }
       stream->write(Bytes(net::chunk_bytes, 'x'), [&](const Expected<void>& written) {
-        if (written.ok()) next();
+        if (written.ok()) return next();
+        fmt::print("the stream ended: {}\n", written.error().describe());
+        done.set_value();
       });
     };
     run(*a_executor, [&] {
@@ -140,6 +145,7 @@ struct Nodes {
   SystemClock clock;
   net::BanList bans{clock};
   net::RefusalCounts refusals;
+  net::PeerRanks ranks;  // b's
   Sink sink;
   crypto::KeyPair key_a = key_of(1), key_b = key_of(2);
   std::unique_ptr<Executor> a_executor = make_thread_executor("a", 1024);
