@@ -1,6 +1,8 @@
 // Real processes that find each other: a tracker and two nodes on the loopback interface; whom they know,
 // what the hash table holds, and that they go on when the tracker is gone.
+#include <QFile>
 #include <QJsonArray>
+#include <QJsonDocument>
 #include <QTcpSocket>
 #include <QTemporaryDir>
 #include <QTest>
@@ -17,6 +19,7 @@ class TestNetwork : public QObject {
   void three_processes_are_a_network();
   void questions_say_what_is_missing();
   void solo_stays_alone();
+  void new_addresses_have_a_higher_number();
   void another_network_is_not_joined();
   void who_is_refused_is_counted_with_the_reason();
 
@@ -110,6 +113,32 @@ void TestNetwork::solo_stays_alone() {
       run_node({"run", "--data-dir", path("solo"), "--profile", "solo", "--p2p-port", "0"});
   QVERIFY(!result.ok());
   QVERIFY2(result.err.contains("the network solo has no peers"), result.text().constData());
+}
+
+// A node takes the addresses of a profile only if their number is higher than that of its own.
+void TestNetwork::new_addresses_have_a_higher_number() {
+  const QString moved = path("moved.json");
+  const auto create = [&](const QStringList& words) {
+    const ProcessResult made = run_node(QStringList{"network", "create"} + words);
+    if (!made.ok()) qCritical("%s", made.text().constData());
+    return made;
+  };
+  const auto number_of = [](const QByteArray& profile) {
+    return QJsonDocument::fromJson(profile).object()["directory"].toObject()["sequence"].toInt();
+  };
+  const auto number_in = [&](const QString& file) {
+    QFile profile(file);
+    return profile.open(QIODevice::ReadOnly) ? number_of(profile.readAll()) : -1;
+  };
+  const QStringList from_devnet{"--from", "devnet", "--name", "moved", "--out", moved, "--force"};
+  QVERIFY(create(from_devnet + QStringList{"--tracker", "192.0.2.1:28765"}).ok());
+  QCOMPARE(number_in(moved), 1);
+  QVERIFY(create(from_devnet + QStringList{"--tracker", "192.0.2.2:28765"}).ok());
+  QCOMPARE(number_in(moved), 2);
+  // The same network from its file, another network from it, and a number of one's own.
+  QCOMPARE(number_of(create({"--from", moved, "--name", "moved"}).out), 3);
+  QCOMPARE(number_of(create({"--from", moved, "--name", "other"}).out), 1);
+  QCOMPARE(number_of(create({"--from", moved, "--name", "moved", "--sequence-number", "9"}).out), 9);
 }
 
 void TestNetwork::another_network_is_not_joined() {

@@ -4,8 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/node/command.h"
 #include "app/node/commands/continue_command.h"
@@ -30,7 +32,7 @@ struct CreateFlags {
   std::string manifest_url;
   std::string sync, codec;
   std::uint64_t p2p_port = 0;
-  std::uint64_t sequence_number = 1;
+  std::optional<std::uint64_t> sequence_number;
   std::string publisher_key;
   std::string out;
   bool force = false;
@@ -123,9 +125,27 @@ Expected<crypto::KeyPair> publisher_key(CommandContext& context, const std::stri
   return std::move(file.key);
 }
 
+// Nodes take the addresses with the highest number: the next one after those that are replaced, of the same network.
+Expected<std::uint64_t> next_sequence(const CreateFlags& flags, const config::NetworkProfile& made,
+                                      bool continues, CommandContext& context) {
+  if (flags.sequence_number) return *flags.sequence_number;
+  std::uint64_t last = continues ? made.directory.sequence : 0;
+  if (!flags.out.empty() && context.files.exists(flags.out)) {
+    const auto replaced = config::load_network_profile(context.files, flags.out);
+    if (replaced.ok() && config::network_id(replaced->consensus) == config::network_id(made.consensus))
+      last = std::max(last, replaced->directory.sequence);
+  }
+  if (last == std::numeric_limits<std::uint64_t>::max())
+    return make_error(ErrorCode::InvalidArgument,
+                      "the addresses have the highest number there is; give them another with "
+                      "--sequence-number");
+  return last + 1;
+}
+
 // The addresses and what else may change.
-Expected<void> take_directory(const CreateFlags& flags, config::DirectoryPart& directory) {
-  directory.sequence = flags.sequence_number;
+Expected<void> take_directory(const CreateFlags& flags, std::uint64_t sequence,
+                              config::DirectoryPart& directory) {
+  directory.sequence = sequence;
   directory.signature.reset();
   if (!flags.bootstrap.empty()) directory.bootstrap = flags.bootstrap;
   if (!flags.trackers.empty()) directory.trackers = flags.trackers;
@@ -185,8 +205,10 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
     NS_ASSIGN_OR_RETURN(publisher, publisher_key(context, flags.publisher_key));
     consensus.publisher_key = to_hex(publisher->public_key());
   }
-  if (config::network_id(consensus) != from) leave_network(flags, profile.directory);
-  NS_RETURN_IF_ERROR(take_directory(flags, profile.directory));
+  const bool continues = config::network_id(consensus) == from;
+  if (!continues) leave_network(flags, profile.directory);
+  NS_ASSIGN_OR_RETURN(const std::uint64_t sequence, next_sequence(flags, profile, continues, context));
+  NS_RETURN_IF_ERROR(take_directory(flags, sequence, profile.directory));
   if (publisher) config::sign_directory(profile, *publisher);
   const std::string text = config::format_network_profile(profile);
   // The written profile must be readable: reserved names and bounds.
@@ -346,8 +368,10 @@ void add_create(CLI::App& network, CommandContext& context) {
       ->type_name("LAYERSxWIDTH[@MEMORY[/MEMORY]]|all");
   create.add_option("--p2p-port", flags->p2p_port, "default port for peers")->type_name("PORT");
   create
-      .add_option("--sequence-number", flags->sequence_number,
-                  "revision of the addresses; the highest one wins (default 1)")
+      .add_option(
+          "--sequence-number", flags->sequence_number,
+          "revision of the addresses; the highest one wins (default: the next one after --from and the "
+          "replaced file, of the same network)")
       ->type_name("N");
   for (const config::ConsensusField& field : config::consensus_fields()) {
     std::string help = field.help;
