@@ -37,7 +37,7 @@ std::string exit_code_table() {
       {ExitCode::Internal, "a bug in neuroshardd"},
       {ExitCode::CantCreate, "the output already exists or can't be created"},
       {ExitCode::InputOutput, "reading or writing failed; disk or memory is full"},
-      {ExitCode::Busy, "the data directory is in use by another process"},
+      {ExitCode::Busy, "the data directory or a port is in use by another process"},
       {ExitCode::Denied, "no permission, or a wrong passphrase"},
       {ExitCode::Interrupted, "stopped by Ctrl-C or a signal before the end"},
   }};

@@ -54,7 +54,7 @@ constexpr std::array<SettingInfo, setting_count> table{{
      "steps between two automatic checkpoints", "Steps between checkpoints", "Storage", "", false},
     {S::CheckpointKeepLast, "checkpoint_keep_last", T::Integer, K::Setting, 1, 10'000, "3", "",
      "newest checkpoints to keep, beside the best and the pinned ones", "Checkpoints to keep", "Storage", "",
-     true},
+     false},
     {S::CheckpointDailyWriteBudget, "daily_write_budget", T::Bytes, K::Limit, 0, max_bytes, "50GiB", "",
      "bytes that automatic checkpoints and rounds may write per day: then checkpoints wait, and rounds "
      "pause; 0 = no "

@@ -190,6 +190,12 @@ void TestControl::settings_of_a_running_node_change_at_once() {
   const ProcessResult get = command({"settings", "get", "checkpoint_keep_last"}, "settings");
   QCOMPARE(json_lines(get.out).value(0)["number"].toInteger(), 5);
   QCOMPARE(json_lines(get.out).value(0)["origin"].toString(), QString("settings.toml"));
+  const auto said = [this](const char* name, const char* value) {
+    return NodeProcess({"set", name, value, "--data-dir", lab_.path("settings")}, environment("settings"))
+        .finish();
+  };
+  QVERIFY(said("serve_files", "off").err.contains("at the next start"));
+  QVERIFY(!said("checkpoint_keep_last", "5").err.contains("at the next start"));
   // Forced by a flag of the running node; out of bounds; unknown.
   QCOMPARE(command({"set", "cpu_threads", "2"}, "settings").exit_code, 77);
   QCOMPARE(command({"set", "checkpoint_keep_last", "0"}, "settings").exit_code, 64);

@@ -119,7 +119,7 @@ Expected<void> get_setting(const std::string& name, CommandContext& context) {
                     fmt::format("the running core has no setting {}: upgrade it", name));
 }
 
-// A running core changes its own settings, at once.
+// A running core changes its own settings.
 Expected<void> change_in_core(Setting id, const std::string& text, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
   const SettingInfo& info = config::setting_info(id);
@@ -127,6 +127,7 @@ Expected<void> change_in_core(Setting id, const std::string& text, CommandContex
   NS_ASSIGN_OR_RETURN(const AllShown settings, ask_settings(*client));
   for (const auto& [other, setting] : settings)
     if (other == id) show_setting(info, setting, context);
+  if (info.at_restart) context.output.note("It takes effect at the next start of the node.");
   return {};
 }
 
@@ -156,7 +157,7 @@ Expected<void> change_setting(const std::string& name, const std::string* text, 
 void add_set_command(CLI::App& root, CommandContext& context) {
   auto name = std::make_shared<std::string>();
   auto value = std::make_shared<std::string>();
-  CLI::App& set = add_command(root, "set", "Change a setting; a running node applies it at once",
+  CLI::App& set = add_command(root, "set", "Change a setting, also of a running node",
                               {"neuroshardd set memory_limit 2GiB", "neuroshardd set cpu_threads 2"});
   set.add_option("name", *name, "name of the setting, see \"neuroshardd settings list\"")->required();
   set.add_option("value", *value, "the new value")->required();
