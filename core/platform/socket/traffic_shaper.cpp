@@ -222,9 +222,11 @@ class Shaper final : public TrafficShaper {
     const auto wanted = [](bool read, bool write) {
       return (read ? std::uint32_t{EPOLLIN} : 0) | (write ? std::uint32_t{EPOLLOUT} : 0);
     };
+    // EPOLLMSG, which no socket reports: with any event it is watched for its end. Urgent bytes would be reported all
+    // through a pause.
     set_events(
         link.outer.get(), link.id << 1, link.outer_events,
-        wanted(!paused && link.in.waiting.empty() && !link.in.ended, !link.out.waiting.empty()) | EPOLLPRI);
+        wanted(!paused && link.in.waiting.empty() && !link.in.ended, !link.out.waiting.empty()) | EPOLLMSG);
     // Without events of interest it is not watched at all: a reader that is gone would be reported for ever.
     set_events(link.inner.get(), link.id << 1 | 1, link.inner_events,
                wanted(link.out.waiting.empty() && !link.out.ended, !link.in.waiting.empty()));

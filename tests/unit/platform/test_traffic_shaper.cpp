@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -119,6 +121,7 @@ class TestTrafficShaper : public QObject {
   void bytes_pass_in_both_directions();
   void no_more_passes_than_is_allowed();
   void a_held_sender_is_stopped_by_the_kernel();
+  void urgent_bytes_do_not_wake_a_held_connection();
   void a_slow_reader_loses_nothing();
   void ends_are_passed_on();
   void the_reader_of_a_name_is_known_until_the_end();
@@ -182,6 +185,26 @@ void TestTrafficShaper::a_held_sender_is_stopped_by_the_kernel() {
   }
   QVERIFY2(all >= 50 * mebi, qPrintable(QString::number(all)));
   reader.join();
+}
+
+// The mark of an urgent byte stays readable until the reads have passed it, which a held connection doesn't do.
+void TestTrafficShaper::urgent_bytes_do_not_wake_a_held_connection() {
+  Shaped shaped([](const Endpoint&, std::uint64_t) {
+    return TrafficShaper::Grant{0, std::chrono::seconds(10)};
+  });
+  QCOMPARE(send_some(shaped.tcp.sender, "bytes"), std::size_t{5});
+  QTest::qWait(50);  // it is held now
+  QCOMPARE(send(shaped.tcp.sender, "!", 1, MSG_OOB), ssize_t{1});
+  clockid_t of_thread{};
+  QCOMPARE(pthread_getcpuclockid(shaped.thread.native_handle(), &of_thread), 0);
+  const auto used = [&] {
+    timespec time{};
+    clock_gettime(of_thread, &time);
+    return double(time.tv_sec) + double(time.tv_nsec) / 1e9;
+  };
+  const double before = used();
+  QTest::qWait(300);
+  QVERIFY2(used() - before < 0.05, qPrintable(QString::number(used() - before)));
 }
 
 void TestTrafficShaper::a_slow_reader_loses_nothing() {
