@@ -72,8 +72,10 @@ class Transport final : public GrpcTransport {
     provider_ = std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
         std::vector<grpc::experimental::IdentityKeyCertPair>{
             {std::string(pair.key.text()), pair.certificate}});
-    sweep();
-    if (!shared_->options.listen) return {};
+    if (!shared_->options.listen) {
+      sweep();
+      return {};
+    }
     NS_ASSIGN_OR_RETURN(
         listener_, platform::TlsListener::open(*shared_->options.listen, shared_->options.limits.listener,
                                                services_.clock));
@@ -91,6 +93,7 @@ class Transport final : public GrpcTransport {
     const bool posted =
         gate_->post([this] { accept(); }) && shaping_->post([this] { shared_->shaper->serve(); });
     NS_CHECK(posted);
+    sweep();
     return {};
   }
 
@@ -199,6 +202,7 @@ class Transport final : public GrpcTransport {
     const MonotonicTime now = shared_->now();
     const auto living = shared_->all();
     for (const auto& sweepable : living) sweepable->check(now);
+    if (answerer_) answerer_->sweep(now);
     timer_ = services_.executor.post_after(living.empty() ? sweep_without_calls : sweep_period,
                                            [this] { sweep(); });
   }

@@ -53,8 +53,13 @@ struct RpcLimits {
   // Of a known peer as many as leave its calls room on a connection: it passes on the sessions of many drivers.
   net::SlotLimits streams{192, 8, 16, 144, 0, 40};
   net::SlotLimits held_bytes{64u << 20, 32u << 20, 12u << 20, 24u << 20, 8u << 20};  // of open requests
+  net::SlotLimits leaving{96u << 20, 8u << 20, 16u << 20, 64u << 20, 0, 32u << 20};  // of answers
   std::size_t grpc_memory = 128u << 20;                  // of gRPC, all connections together
   Duration message_patience = std::chrono::seconds(10);  // for one message to arrive in full
+  // Between two messages of a stream whose first one is here: longer than one waits for the user's limits.
+  Duration stream_patience = std::chrono::seconds(90);
+  // For an answer to be read, beside the time that its bytes take; its call ends then. No caller waits longer.
+  Duration answer_patience = std::chrono::seconds(60);
   // The place of a stranger's request that did not arrive in time stays taken for so long.
   Duration late_request = std::chrono::seconds(60);
 
@@ -62,7 +67,8 @@ struct RpcLimits {
   void share_one_lan() {
     listener.per_address = 0;
     connections.greetings_burst = 0;
-    for (net::SlotLimits* const pool : {&arriving, &calls, &streams, &held_bytes}) pool->per_group = 0;
+    for (net::SlotLimits* const pool : {&arriving, &calls, &streams, &held_bytes, &leaving})
+      pool->per_group = 0;
   }
 };
 

@@ -18,7 +18,7 @@
 
 #include "core/platform/process/open_files.h"
 #include "core/platform/socket/client_hello.h"
-#include "core/platform/socket/detail/received_bytes.h"
+#include "core/platform/socket/detail/read_bytes.h"
 #include "core/platform/socket/detail/socket_address.h"
 #include "core/platform/socket/subnet.h"
 #include "core/platform/socket/wake.h"
@@ -229,7 +229,7 @@ class Listener final : public TlsListener {
   }
 
   static OpenConnection view_of(const Connection& connection) {
-    return {connection.remote, connection.since, detail::received_bytes(connection.descriptor)};
+    return {connection.remote, connection.since, detail::read_bytes(connection.descriptor)};
   }
 
   // Whether the address of a connection, or its group, has all the connections that it may have.

@@ -44,7 +44,7 @@ enum class ShownOut : std::uint8_t {
 struct OpenConnection {
   Endpoint remote;
   MonotonicTime since{};       // when it was accepted
-  std::uint64_t received = 0;  // bytes so far, of its TCP stream
+  std::uint64_t received = 0;  // bytes so far that were read from its TCP stream
 };
 
 class TlsListener {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <deque>
 #include <mutex>
+#include <optional>
 
 #include "core/net/address_group.h"
 #include "core/net/traffic_meter.h"
@@ -50,6 +51,7 @@ bool is_control(std::uint32_t method) {
 }
 
 struct CallParts {
+  grpc::GenericCallbackServerContext* context;
   std::shared_ptr<Shared> shared;
   std::shared_ptr<Places> places;
   std::shared_ptr<LatePlaces> late;
@@ -59,20 +61,16 @@ struct CallParts {
 
 }  // namespace
 
-class LatePlaces final : public Sweepable {
+class LatePlaces final {
  public:
   explicit LatePlaces(Duration kept) : kept_(kept) {}
   void keep(std::unique_ptr<Place> place, MonotonicTime now) {
     const std::lock_guard lock(mutex_);
     places_.emplace_back(now, std::move(place));
   }
-  void check(MonotonicTime now) override {
+  void check(MonotonicTime now) {
     const std::lock_guard lock(mutex_);
     while (!places_.empty() && now - places_.front().first > kept_) places_.pop_front();
-  }
-  void stop() override {
-    const std::lock_guard lock(mutex_);
-    places_.clear();
   }
 
  private:
@@ -87,7 +85,8 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
  public:
   // arriving: the place of a call whose request has not arrived.
   CallReactor(const CallParts& parts, std::unique_ptr<Place> arriving, bool greeting)
-      : shared_(parts.shared),
+      : context_(parts.context),
+        shared_(parts.shared),
         places_(parts.places),
         late_(parts.late),
         from_(parts.from),
@@ -104,6 +103,7 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   }
 
   void check(MonotonicTime now) override {
+    if (finished_) return end_if_unread(now);
     if (read_ || now - since_ <= shared_->options.limits.message_patience) return;
     shared_->count(net::Refusal::TooSlow);
     keep_late(now);
@@ -121,6 +121,10 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     }
     if (answer.ok() && answer->size() > net::max_message_bytes)
       answer = make_error(ErrorCode::Internal, "the answer is larger than a message may be");
+    if (answer.ok() && !take_leaving(answer->size())) {
+      shared_->count(net::Refusal::TooManyCalls);
+      answer = too_many_answers();
+    }
     if (!answer.ok()) return Finish(to_status(answer.error()));
     wire::CallReply reply;
     reply.set_body(answer->data(), answer->size());
@@ -138,8 +142,8 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     give_back_arriving();
     if (!ok) {
       // gRPC reads no message beyond its own limit; a call whose caller has disconnected also ends here, which
-      // is no fault.
-      shared_->count(net::Refusal::TooLarge);
+      // is no fault. A late one was counted before.
+      if (!finished_) shared_->count(net::Refusal::TooLarge);
       return finish(make_error(ErrorCode::Exhausted, "the request is larger than a message may be"));
     }
     if (shared_->stopping) return stop();
@@ -182,6 +186,32 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     return true;
   }
 
+  static Error too_many_answers() {
+    return make_error(ErrorCode::Exhausted, "too many answers wait to leave; try again in a moment");
+  }
+
+  // gRPC keeps an answer until its caller has read it.
+  bool take_leaving(std::size_t size) {
+    auto leaving = Place::take(places_, &Places::leaving, user_, size);
+    if (!leaving) return false;
+    const Duration patience = net::call_deadline(shared_->options.limits.answer_patience, 0, size);
+    const std::lock_guard lock(places_mutex_);
+    leaving_ = std::move(leaving);
+    leaves_by_ = shared_->now() + patience;
+    return true;
+  }
+
+  void end_if_unread(MonotonicTime now) {
+    {
+      const std::lock_guard lock(places_mutex_);
+      if (!leaves_by_ || now <= *leaves_by_) return;
+      leaves_by_.reset();
+    }
+    shared_->count(net::Refusal::TooSlow);
+    const std::lock_guard lock(context_mutex_);
+    if (context_ != nullptr) context_->TryCancel();
+  }
+
   void give_back() {
     const std::lock_guard lock(places_mutex_);
     place_.reset();
@@ -193,6 +223,12 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     arriving_.reset();
   }
 
+  void give_back_leaving() {
+    const std::lock_guard lock(places_mutex_);
+    leaving_.reset();
+    leaves_by_.reset();
+  }
+
   // A member on a bad line is no attacker.
   void keep_late(MonotonicTime now) {
     const std::lock_guard lock(places_mutex_);
@@ -202,8 +238,10 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   void greet() {
     if (finished_.exchange(true)) return;
     shared_->watch.greeted(from_.endpoint, user_.rank, shared_->now());
+    const std::string own = shared_->own_hello();
+    if (!take_leaving(own.size())) return Finish(to_status(too_many_answers()));
     wire::Hello hello;
-    static_cast<void>(hello.ParseFromString(shared_->own_hello()));
+    static_cast<void>(hello.ParseFromString(own));
     reply_ = to_buffer(hello);
     StartWriteAndFinish(&reply_, {}, grpc::Status::OK);
   }
@@ -229,13 +267,20 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   void OnCancel() override { cancelled_ = true; }
   // gRPC is done when the operating system has the answer's last byte.
   void OnDone() override {
+    {
+      const std::lock_guard lock(context_mutex_);
+      context_ = nullptr;
+    }
     if (leaves_ != 0) shared_->answer_left(cancelled_ ? 0 : leaves_);
     shared_->remove(this);
     give_back_arriving();
     give_back();
+    give_back_leaving();
     self_.reset();
   }
 
+  std::recursive_mutex context_mutex_;           // gRPC may call OnDone from within TryCancel
+  grpc::GenericCallbackServerContext* context_;  // null once gRPC is done with it
   const std::shared_ptr<Shared> shared_;
   const std::shared_ptr<Places> places_;
   const std::shared_ptr<LatePlaces> late_;
@@ -244,7 +289,9 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   const bool greeting_;
   std::mutex places_mutex_;
   std::unique_ptr<Place> arriving_;       // until the request is here
-  std::unique_ptr<Place> place_, bytes_;  // from then on
+  std::unique_ptr<Place> place_, bytes_;  // from then on, until it is answered
+  std::unique_ptr<Place> leaving_;        // from then on: the answer's bytes
+  std::optional<MonotonicTime> leaves_by_;
   std::size_t request_bytes_ = 0;
   std::shared_ptr<CallReactor> self_;
   MonotonicTime since_{};
@@ -273,6 +320,7 @@ class StreamReactor final : public Reactor, public StreamCore {
   void opened(std::uint32_t method) override {
     if (shared_->service == nullptr || method > 0xffff)
       return break_off(make_error(ErrorCode::Unavailable, "this node does not serve streams now"));
+    patience_ = shared_->options.limits.stream_patience;
     shared_->service->on_stream(from_, static_cast<net::Method>(method),
                                 std::make_shared<StreamHandle>(own()));
   }
@@ -333,7 +381,7 @@ class StreamReactor final : public Reactor, public StreamCore {
 
 }  // namespace
 
-Expected<net::Caller> Answerer::admit(const grpc::GenericCallbackServerContext& context, bool any_hello) {
+Expected<net::NodeId> Answerer::id_of(const grpc::GenericCallbackServerContext& context) {
   const auto auth = context.auth_context();
   const auto certificates =
       auth ? auth->FindPropertyValues("x509_pem_cert") : std::vector<grpc::string_ref>();
@@ -341,8 +389,11 @@ Expected<net::Caller> Answerer::admit(const grpc::GenericCallbackServerContext& 
     shared_->count(net::Refusal::NoCertificate);
     return make_error(ErrorCode::Denied, "the connection shows no certificate");
   }
-  NS_ASSIGN_OR_RETURN(const net::NodeId id,
-                      shared_->caller_of(std::string(certificates[0].data(), certificates[0].size())));
+  return shared_->caller_of(std::string(certificates[0].data(), certificates[0].size()));
+}
+
+Expected<void> Answerer::admit(const grpc::GenericCallbackServerContext& context, const net::Caller& caller) {
+  const bool any_hello = context.method() == hello_path;
   const auto& metadata = context.client_metadata();
   const auto found = metadata.find(hello_key);
   const std::string bytes =
@@ -350,32 +401,37 @@ Expected<net::Caller> Answerer::admit(const grpc::GenericCallbackServerContext& 
   const auto hello = shared_->check_hello(bytes);
   // A greeting of another version is answered with our version; the caller then says what to upgrade.
   if (!hello.ok() && !(any_hello && hello.error().code == ErrorCode::Unsupported)) return hello.error();
-  NS_ASSIGN_OR_RETURN(const platform::Endpoint endpoint, shared_->caller_at(context.peer()));
-  const net::Caller caller{id, endpoint};
   NS_RETURN_IF_ERROR(shared_->check_address(caller));
-  return caller;
+  if (any_hello || context.method() == stream_path || context.method() == call_path) return {};
+  shared_->count(net::Refusal::UnknownMethod);
+  return make_error(ErrorCode::Unsupported, "this node does not know that call");
 }
 
-void Answerer::begin_late() {
-  late_ = std::make_shared<LatePlaces>(shared_->options.limits.late_request);
-  shared_->add(late_);
+Answerer::Answerer(std::shared_ptr<Shared> shared)
+    : shared_(std::move(shared)),
+      places_(std::make_shared<Places>(shared_->options.limits)),
+      late_(std::make_shared<LatePlaces>(shared_->options.limits.late_request)) {}
+
+void Answerer::sweep(MonotonicTime now) {
+  late_->check(now);
 }
 
 grpc::ServerGenericBidiReactor* Answerer::CreateReactor(grpc::GenericCallbackServerContext* context) {
-  const bool greeting = context->method() == hello_path;
-  const bool stream = context->method() == stream_path;
-  const auto caller = admit(*context, greeting);
-  if (!caller.ok()) return new Refusing(to_status(caller.error()));
-  if (!greeting && !stream && context->method() != call_path) {
-    shared_->count(net::Refusal::UnknownMethod);
-    return new Refusing(to_status(make_error(ErrorCode::Unsupported, "this node does not know that call")));
-  }
-  const net::PeerRank rank = shared_->rank(caller->id);
-  if (!shared_->watch.started(caller->endpoint, rank, shared_->now())) {
+  const auto endpoint = shared_->caller_at(context->peer());
+  if (!endpoint.ok()) return new Refusing(to_status(endpoint.error()));
+  const auto id = id_of(*context);
+  const net::PeerRank rank = id.ok() ? shared_->rank(*id) : net::PeerRank::Stranger;
+  // Before the other checks, so that calls that they refuse count.
+  if (!shared_->watch.started(*endpoint, rank, shared_->now())) {
     shared_->count(net::Refusal::TooManyCalls);
     return new Refusing(to_status(make_error(ErrorCode::Exhausted, "too many calls were given up")));
   }
-  const net::SlotUser user{caller->id, net::limit_group(caller->endpoint.ip), rank, false};
+  if (!id.ok()) return new Refusing(to_status(id.error()));
+  const net::Caller caller{*id, *endpoint};
+  if (const auto admitted = admit(*context, caller); !admitted.ok())
+    return new Refusing(to_status(admitted.error()));
+  const bool greeting = context->method() == hello_path, stream = context->method() == stream_path;
+  const net::SlotUser user{caller.id, net::limit_group(caller.endpoint.ip), rank, false};
   auto place = Place::take(places_, stream ? &Places::streams : &Places::arriving, user);
   if (!place) {
     shared_->count(net::Refusal::TooManyCalls);
@@ -383,11 +439,11 @@ grpc::ServerGenericBidiReactor* Answerer::CreateReactor(grpc::GenericCallbackSer
         to_status(make_error(ErrorCode::Exhausted, "too many calls are open; try again in a moment")));
   }
   if (stream) {
-    const auto reactor = std::make_shared<StreamReactor>(shared_, *caller, std::move(place));
+    const auto reactor = std::make_shared<StreamReactor>(shared_, caller, std::move(place));
     reactor->begin();
     return reactor.get();
   }
-  const CallParts parts{shared_, places_, late_, *caller, user};
+  const CallParts parts{context, shared_, places_, late_, caller, user};
   const auto reactor = std::make_shared<CallReactor>(parts, std::move(place), greeting);
   reactor->begin();
   return reactor.get();

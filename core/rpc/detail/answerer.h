@@ -9,14 +9,15 @@
 
 namespace neuroshard::rpc::detail {
 
-// The places of calls and streams, and the bytes of requests.  Threads: any.
+// The places of calls and streams, and the bytes of requests and answers.  Threads: any.
 struct Places {
   explicit Places(const RpcLimits& limits)
       : arriving(limits.arriving),
         calls(limits.calls),
         streams(limits.streams),
-        held_bytes(limits.held_bytes) {}
-  net::SlotPool arriving, calls, streams, held_bytes;
+        held_bytes(limits.held_bytes),
+        leaving(limits.leaving) {}
+  net::SlotPool arriving, calls, streams, held_bytes, leaving;
 };
 
 // The places of requests that did not arrive in time. They are kept for a while, so that one who sends slowly has
@@ -25,19 +26,20 @@ class LatePlaces;
 
 class Answerer final : public grpc::CallbackGenericService {
  public:
-  explicit Answerer(std::shared_ptr<Shared> shared)
-      : shared_(std::move(shared)), places_(std::make_shared<Places>(shared_->options.limits)) {
-    begin_late();
-  }
+  explicit Answerer(std::shared_ptr<Shared> shared);
+  // Call it every second.  Threads: any.
+  void sweep(MonotonicTime now);
 
  private:
-  void begin_late();
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
-  Expected<net::Caller> admit(const grpc::GenericCallbackServerContext& context, bool any_hello);
+  // By the connection's certificate.
+  Expected<net::NodeId> id_of(const grpc::GenericCallbackServerContext& context);
+  // The hello, the address and the method.
+  Expected<void> admit(const grpc::GenericCallbackServerContext& context, const net::Caller& caller);
 
   const std::shared_ptr<Shared> shared_;
   const std::shared_ptr<Places> places_;
-  std::shared_ptr<LatePlaces> late_;
+  const std::shared_ptr<LatePlaces> late_;
 };
 
 }  // namespace neuroshard::rpc::detail

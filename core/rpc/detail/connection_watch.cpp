@@ -25,6 +25,8 @@ constexpr Duration between_pieces = std::chrono::milliseconds(10);
 constexpr std::size_t greeting_buckets = 2048;
 // Longer for those that are held for long: a flood of many connections would wake the shaper all the time.
 constexpr Duration while_held = std::chrono::milliseconds(250), longest_while_held = std::chrono::seconds(1);
+// Those who are known are shed less often, so that the memory of the last ones is free before more go.
+constexpr Duration between_known_shed = std::chrono::seconds(2);
 // Heartbeats and votes are some kilobytes a second.
 constexpr std::uint64_t idle_bytes = 64u << 10;
 
@@ -162,26 +164,33 @@ std::vector<ConnectionWatch::End> ConnectionWatch::review(const std::vector<plat
   std::vector<End> ends;
   for (const platform::OpenConnection& one : open) {
     Connection& connection = connections_[one.remote];
-    const bool moved = one.received - std::exchange(connection.reviewed, one.received) > idle_bytes;
+    const bool moved = one.received > std::exchange(connection.reviewed, one.received) + idle_bytes;
     if (moved || !connection.answered) quiet_ = false;
     if (has_too_much(connection, one, now))
       ends.push_back({one.remote, net::Refusal::Unearned});
     else if (is_too_old(connection, one, now))
       ends.push_back({one.remote, net::Refusal::NoCalls});
   }
-  if (memory_is_short) shed(open, ends);
+  if (memory_is_short) shed(open, now, ends);
   forget_levels(now);
   return ends;
 }
 
-// A quarter of those with the lowest rank, of these first those with the most unearned bytes.
-void ConnectionWatch::shed(const std::vector<platform::OpenConnection>& open, std::vector<End>& ends) const {
+// A quarter of those with the lowest rank, of these first those with the most unearned bytes. The memory of strangers may
+// fill again within a moment, so a flood of theirs is ended at each look.
+void ConnectionWatch::shed(const std::vector<platform::OpenConnection>& open, MonotonicTime now,
+                           std::vector<End>& ends) {
   std::vector<std::pair<const Connection*, platform::Endpoint>> lowest;
   for (const platform::OpenConnection& one : open) {
     const Connection& connection = connections_.at(one.remote);
     if (!lowest.empty() && connection.rank > lowest.front().first->rank) continue;
     if (!lowest.empty() && connection.rank < lowest.front().first->rank) lowest.clear();
     lowest.emplace_back(&connection, one.remote);
+  }
+  if (lowest.empty()) return;
+  if (lowest.front().first->rank != net::PeerRank::Stranger) {
+    if (known_shed_ && now - *known_shed_ < between_known_shed) return;
+    known_shed_ = now;
   }
   std::sort(lowest.begin(), lowest.end(),
             [](const auto& a, const auto& b) { return a.first->unearned > b.first->unearned; });

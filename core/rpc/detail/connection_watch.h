@@ -84,11 +84,12 @@ class ConnectionWatch {
                   MonotonicTime now) const;
   bool has_too_much(const Connection& connection, const platform::OpenConnection& open,
                     MonotonicTime now) const;
-  void shed(const std::vector<platform::OpenConnection>& open, std::vector<End>& ends) const;
+  void shed(const std::vector<platform::OpenConnection>& open, MonotonicTime now, std::vector<End>& ends);
   void forget_levels(MonotonicTime now);
 
   const ConnectionLimits limits_;
   bool quiet_ = false;
+  std::optional<MonotonicTime> known_shed_;
   std::mutex mutex_;
   std::map<platform::Endpoint, Connection> connections_;
   std::unordered_map<std::uint64_t, Level> groups_;  // of strangers

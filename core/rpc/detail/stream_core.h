@@ -58,6 +58,7 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   bool over() const { return end_.has_value(); }
 
   const std::shared_ptr<Shared> shared_;
+  Duration patience_;           // for a read or a write that does not move
   bool awaits_method_ = false;  // at the answering end
 
  private:
@@ -72,7 +73,6 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   void deliver();
   void check_finished();
 
-  const Duration patience_;
   grpc::ByteBuffer in_;
   bool reading_ = false;
   std::deque<Outgoing> out_;

@@ -32,7 +32,8 @@ inline Pem pem_of(const crypto::KeyPair& key) {
 }
 
 struct Client {
-  Client(const platform::Endpoint& to, const std::optional<Pem>& shown) {
+  // small_window: an answer has 64 KiB of room until it is read.
+  Client(const platform::Endpoint& to, const std::optional<Pem>& shown, bool small_window = false) {
     wire::prepare_grpc();
     grpc::experimental::TlsChannelCredentialsOptions tls;
     if (shown) {
@@ -47,6 +48,7 @@ struct Client {
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
     arguments.SetMaxSendMessageSize(-1);
+    if (small_window) arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     stub = std::make_unique<grpc::GenericStub>(
         grpc::CreateCustomChannel(wire::target_of(to), grpc::experimental::TlsCredentials(tls), arguments));
   }

@@ -85,7 +85,7 @@ class GrpcPair final : public PeerPair {
     a_ = rpc::make_grpc_transport({key_a, executor_, clock_, bans_, refusals_a}, options).value();
     options.listen = platform::Endpoint{platform::IpAddress::v4(127, 0, 0, 1), 0};
     if (limits.message_patience == rpc::RpcLimits().message_patience)
-      options.limits.message_patience = std::chrono::milliseconds(700);
+      options.limits.message_patience = options.limits.stream_patience = std::chrono::milliseconds(700);
     b_ = rpc::make_grpc_transport(
              {key_b, executor_, clock_, bans_b, refusals_b, &conduct_b, nullptr, &ranks_of_b}, options)
              .value();

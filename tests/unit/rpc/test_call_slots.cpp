@@ -35,6 +35,43 @@ struct Attack {
   std::vector<std::unique_ptr<SilentCall>> calls;
 };
 
+// A call whose answer is never read.
+struct UnreadCall final : grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+  void begin(Client& client) {
+    context.AddMetadata(wire::hello_key, good_hello());
+    client.stub->PrepareBidiStreamingCall(&context, wire::call_path, {}, this);
+    peer::v1::CallRequest message;
+    message.set_method(60'000);
+    message.set_body("x");
+    request = wire::to_buffer(message);
+    StartWriteLast(&request, {});
+    StartCall();
+  }
+  void OnDone(const grpc::Status& status) override {
+    result = status;
+    done = true;
+  }
+  grpc::ClientContext context;
+  grpc::ByteBuffer request;
+  grpc::Status result;
+  std::atomic<bool> done{false};
+};
+
+struct UnreadCalls {
+  UnreadCalls(Client& client, int count) {
+    for (int i = 0; i < count; ++i) calls.push_back(std::make_unique<UnreadCall>());
+    for (const auto& call : calls) call->begin(client);
+  }
+  ~UnreadCalls() {
+    for (const auto& call : calls) call->context.TryCancel();
+    while (!done()) QTest::qWait(1);
+  }
+  bool done() const {
+    return std::all_of(calls.begin(), calls.end(), [](const auto& call) { return call->done.load(); });
+  }
+  std::vector<std::unique_ptr<UnreadCall>> calls;
+};
+
 rpc::RpcLimits attacked() {
   rpc::RpcLimits limits;
   limits.listener.free_loopback = true;
@@ -50,6 +87,7 @@ class TestCallSlots : public QObject {
   void calls_without_a_request_data();
   void calls_without_a_request();
   void a_late_request_keeps_its_place();
+  void answers_that_nobody_reads();
 };
 
 void TestCallSlots::calls_without_a_request_data() {
@@ -106,6 +144,30 @@ void TestCallSlots::a_late_request_keeps_its_place() {
   const MonotonicTime begun = pair.clock_.monotonic_now();
   QVERIFY(
       pair.run_until([&] { return pair.clock_.monotonic_now() - begun > std::chrono::milliseconds(2500); }));
+  QVERIFY(client.call(pair, wire::call_path, good_hello(), 10).ok());
+}
+
+// gRPC keeps an answer until the caller's window is open.
+void TestCallSlots::answers_that_nobody_reads() {
+  constexpr std::size_t answer_bytes = 128u << 10;
+  rpc::RpcLimits limits = attacked();
+  limits.leaving = {16 * answer_bytes, 4 * answer_bytes, 8 * answer_bytes, 0, 0};
+  limits.answer_patience = std::chrono::seconds(1);
+  GrpcPair pair(limits);
+  int served = 0;
+  pair.service.call = [&](const net::Caller&, net::Method, Bytes, net::Respond respond) {
+    ++served;
+    respond(Bytes(answer_bytes, 'x'));
+  };
+  Client client(pair.answering().endpoint(), pem_of(key_of(9)), /*small_window=*/true);
+  UnreadCalls calls(client, 4);
+  QVERIFY(pair.run_until([&] { return served == 4; }));
+  QCOMPARE(client.call(pair, wire::call_path, good_hello(), 10).error_code(),
+           grpc::StatusCode::RESOURCE_EXHAUSTED);
+  Client other(pair.answering().endpoint(), pem_of(key_of(10)));
+  QVERIFY(other.call(pair, wire::call_path, good_hello(), 10).ok());
+  QVERIFY(pair.run_until([&] { return pair.refusals_b.of(net::Refusal::TooSlow) == 4; }));
+  pair.executor_.run_for(std::chrono::milliseconds(300));
   QVERIFY(client.call(pair, wire::call_path, good_hello(), 10).ok());
 }
 

@@ -77,6 +77,7 @@ class TestRefusals : public QObject {
   void what_is_no_tls_data();
   void what_is_no_tls();
   void no_hello_and_unknown_calls();
+  void refused_calls_count_as_given_up();
   void garbage_is_no_news_for_ever();
   void garbage_closes_its_address_to_strangers();
   void bytes_of_a_node_that_was_only_reached_wait();
@@ -206,6 +207,20 @@ void TestRefusals::no_hello_and_unknown_calls() {
   QCOMPARE(pair.refusals_b.of(net::Refusal::UnknownMethod), 1u);
 }
 
+void TestRefusals::refused_calls_count_as_given_up() {
+  rpc::RpcLimits limits;
+  limits.connections.given_up_burst = 4;
+  limits.connections.given_up_per_second = 0;
+  GrpcPair pair(limits);
+  Client client(pair.answering().endpoint(), pem_of(key_of(9)));
+  for (int i = 0; i < 4; ++i)
+    QCOMPARE(client.call(pair, wire::call_path, "nonsense", 1).error_code(),
+             grpc::StatusCode::PERMISSION_DENIED);
+  QCOMPARE(client.call(pair, wire::call_path, "nonsense", 1).error_code(),
+           grpc::StatusCode::RESOURCE_EXHAUSTED);
+  QCOMPARE(pair.refusals_b.of(net::Refusal::NoHello), 4u);
+}
+
 // Calls that no program of ours makes: refused, and the caller banned when there are too many.
 void TestRefusals::garbage_is_no_news_for_ever() {
   GrpcPair pair;
@@ -314,7 +329,9 @@ void TestRefusals::slow_request() {
   silent.begin(client);
   QVERIFY(pair.run_until([&] { return silent.done.load(); }));
   QCOMPARE(silent.result.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  pair.executor_.run_for(std::chrono::milliseconds(100));
   QCOMPARE(pair.refusals_b.of(net::Refusal::TooSlow), 1u);
+  QCOMPARE(pair.refusals_b.of(net::Refusal::TooLarge), 0u);
 }
 
 void TestRefusals::one_address_has_its_share() {
