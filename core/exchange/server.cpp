@@ -101,7 +101,7 @@ void ContentServer::on_call(const net::Caller& from, net::Method method, ByteSpa
     return reply(make_error(ErrorCode::Exhausted, "too many requests for pieces are open; ask again later"));
   }
   const std::uint64_t number = next_++;
-  waiting_[number] = {user, method, *request, reply};
+  waiting_[number] = {user, method, *request, reply, true};
   take(number);
 }
 
@@ -111,9 +111,20 @@ void ContentServer::take(std::uint64_t number) {
   if (found == files_.end()) return finish(number, not_here());
   File& file = found->second;
   file.used = ++uses_;
-  if (one.method == net::Method::ContentPiece) return read_piece_of(number, file);
-  if (file.list) return give_list(number, file);
-  if (!file.reading) read_list(one.request.hash);
+  if (file.list) return serve(number, file);
+  // A piece is checked against the list, too. The caller of a piece does not wait until a large file is read: it asks
+  // again.
+  const bool leaves = one.method == net::Method::ContentPiece &&
+                      file.size > std::uint64_t{limits_.hashed_at_once} * piece_bytes;
+  const Hash256 hash = one.request.hash;
+  if (!file.reading) read_list(hash);
+  if (leaves) finish(number, busy());
+}
+
+void ContentServer::serve(std::uint64_t number, File& file) {
+  waiting_.at(number).needs_list = false;
+  if (waiting_.at(number).method == net::Method::ContentPiece) return read_piece_of(number, file);
+  give_list(number, file);
 }
 
 void ContentServer::give_list(std::uint64_t number, File& file) {
@@ -152,7 +163,7 @@ void ContentServer::has_read(const std::shared_ptr<Reading>& reading, const Expe
 std::vector<std::uint64_t> ContentServer::waiting_for_list(const Hash256& hash) const {
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, one] : waiting_)
-    if (one.request.hash == hash && one.method == net::Method::ContentPieces) numbers.push_back(number);
+    if (one.request.hash == hash && one.needs_list) numbers.push_back(number);
   return numbers;
 }
 
@@ -172,7 +183,7 @@ void ContentServer::got_list(const Reading& reading, Expected<std::shared_ptr<co
   }
   for (const std::uint64_t number : asked) {
     if (list.ok() && found != files_.end())
-      give_list(number, found->second);
+      serve(number, found->second);
     else
       finish(number, list.ok() || is_gone(list.error()) ? not_here() : busy());
   }
@@ -196,11 +207,11 @@ void ContentServer::forget_lists() {
 
 void ContentServer::read_piece_of(std::uint64_t number, const File& file) {
   const PieceRequest request = waiting_.at(number).request;
-  if (file.list && request.piece >= file.list->hashes.size()) return finish(number, not_here());
+  if (request.piece >= file.list->hashes.size()) return finish(number, not_here());
   const bool posted = services_.disk.post([this, number, request, size = file.size, place = file.place,
                                            list = file.list, &env = services_.files, results = results_] {
     auto bytes = read_piece(env, place, size, request.piece);
-    if (bytes.ok() && list && crypto::sha256(*bytes) != list->hashes[request.piece])
+    if (bytes.ok() && crypto::sha256(*bytes) != list->hashes[request.piece])
       bytes = make_error(ErrorCode::Corrupt, place.path + " has changed");
     results->put([this, number, hash = request.hash, bytes = std::move(bytes)]() mutable {
       got_piece(number, hash, std::move(bytes));

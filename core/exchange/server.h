@@ -1,11 +1,11 @@
 // Gives other nodes the files that this node holds, piece by piece. A file is offered by its path and hash.
-// Before the server gives a list of its pieces, it reads the whole file once, and it checks each piece
+// Before the server gives a list of its pieces, or a piece, it reads the whole file once. It checks each piece
 // against that list before it leaves, so an honest node never sends a wrong one. A file that was lost or
 // changed on the disk is no longer offered.
 //
 // Bounds, beside the user's limits of the line (net/limited_transport.h) and the rates of the methods
 // (net/method_table.h): open requests of one caller, of strangers and of all, lists in memory, offered files.
-// A large file is hashed part by part, and pieces leave in between.
+// A large file is hashed part by part, and pieces of others leave in between.
 #pragma once
 
 #include <cstdint>
@@ -87,6 +87,7 @@ class ContentServer {
     net::Method method{};
     PieceRequest request;
     net::Reply reply;
+    bool needs_list = true;  // its answer begins once the list is here
   };
 
   struct Reading {  // of a list
@@ -105,6 +106,7 @@ class ContentServer {
   void has_read(const std::shared_ptr<Reading>& reading, const Expected<bool>& all);
   void got_list(const Reading& reading, Expected<std::shared_ptr<const PieceList>> list);
   std::vector<std::uint64_t> waiting_for_list(const Hash256& hash) const;
+  void serve(std::uint64_t number, File& file);  // its list is here
   void give_list(std::uint64_t number, File& file);
   void read_piece_of(std::uint64_t number, const File& file);
   void got_piece(std::uint64_t number, const Hash256& hash, Expected<Bytes> bytes);
