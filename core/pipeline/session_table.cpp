@@ -43,12 +43,9 @@ void SessionTable::withdraw(SessionKind kind) {
 }
 
 void SessionTable::take(const net::NodeId& from, std::shared_ptr<net::PeerStream> stream) {
-  const auto newcomers = std::count_if(earlier_.begin(), earlier_.end(),
-                                       [](const Earlier& earlier) { return earlier.session == nullptr; });
-  if (static_cast<std::size_t>(newcomers) >= options_.newcomers)
-    return stream->break_off(
-        refusal(ErrorCode::Exhausted, "this stage has no place for more streams; try later"));
-  const EarlierPtr earlier = earlier_.insert(earlier_.end(), Earlier{from, nullptr, nullptr});
+  make_place_for_stream();
+  const EarlierPtr earlier =
+      earlier_.insert(earlier_.end(), Earlier{from, nullptr, nullptr, around_.clock.monotonic_now()});
   FrameStream::Events events;
   events.admit = [this, earlier](ByteSpan header) { return admit(*earlier, header); };
   events.received = [this, earlier](const Bytes& header, Bytes payload) {
@@ -57,6 +54,30 @@ void SessionTable::take(const net::NodeId& from, std::shared_ptr<net::PeerStream
   events.ended = [this, earlier](const Error&) { ended(earlier); };
   earlier->frames = std::make_unique<FrameStream>(std::move(stream), around_.executor, around_.clock,
                                                   around_.times, encode_message(Alive{}), std::move(events));
+}
+
+// The oldest one of the sender that has most gives its place up: a few senders must not keep the others out.
+void SessionTable::make_place_for_stream() {
+  std::map<net::NodeId, std::size_t> of_sender;
+  std::size_t newcomers = 0;
+  for (const Earlier& earlier : earlier_) {
+    if (earlier.session != nullptr) continue;
+    ++newcomers;
+    ++of_sender[earlier.from];
+  }
+  if (newcomers < options_.newcomers) return;
+  EarlierPtr oldest = earlier_.end();
+  for (EarlierPtr at = earlier_.begin(); at != earlier_.end(); ++at) {
+    if (at->session != nullptr) continue;
+    if (oldest == earlier_.end() || of_sender[at->from] > of_sender[oldest->from]) oldest = at;
+  }
+  drop(oldest, refusal(ErrorCode::Exhausted,
+                       "this stage has no place for more streams that name no session; try later"));
+}
+
+void SessionTable::drop(EarlierPtr earlier, Error reason) {
+  earlier->frames->break_off(std::move(reason));
+  earlier_.erase(earlier);
 }
 
 Expected<std::size_t> SessionTable::admit(const Earlier& earlier, ByteSpan header) const {
@@ -201,10 +222,8 @@ void SessionTable::follow(EarlierPtr earlier, const Route& route) {
     session->follow(route);
   if (earlier->session == session.get()) return;
   // The stream of the hop that was replaced, or that connected anew.
-  if (const EarlierPtr other = stream_of(session.get()); other != earlier_.end()) {
-    other->frames->break_off(refusal(ErrorCode::Cancelled, "another stream took the place of this one"));
-    earlier_.erase(other);
-  }
+  if (const EarlierPtr other = stream_of(session.get()); other != earlier_.end())
+    drop(other, refusal(ErrorCode::Cancelled, "another stream took the place of this one"));
   earlier->session = session.get();
   session->attach(earlier->frames.get());
 }
@@ -236,8 +255,7 @@ void SessionTable::refuse(const SessionId& id, const Error& reason) {
   if (found == sessions_.end()) return;
   if (const EarlierPtr earlier = stream_of(found->second.get()); earlier != earlier_.end()) {
     found->second->attach(nullptr);
-    earlier->frames->break_off(reason);
-    earlier_.erase(earlier);
+    drop(earlier, reason);
   }
   remember(found->second->route());
   const auto gone = std::move(found->second);  // it may look for itself while it ends
@@ -311,6 +329,11 @@ bool SessionTable::has_ended(const Route& route) const {
 void SessionTable::sweep() {
   const MonotonicTime now = around_.clock.monotonic_now();
   std::erase_if(closing_, [&](const auto& session) { return now - session->detached_at() > sweep_interval; });
+  for (auto at = earlier_.begin(); at != earlier_.end();) {
+    const EarlierPtr one = at++;
+    if (one->session == nullptr && now - one->since > options_.newcomer_patience)
+      drop(one, refusal(ErrorCode::Timeout, "the stream names no session, and another may need its place"));
+  }
   std::vector<SessionId> missing;
   for (const auto& [id, session] : sessions_)
     if (!session->attached() && now - session->detached_at() > options_.earlier_hop_missing)

@@ -32,9 +32,11 @@ struct SessionLimits {
 };
 
 struct TableOptions {
-  StageRange range;            // that this node holds
-  Bytes network;               // for the signatures of routes
-  std::size_t newcomers = 64;  // streams that have not named their session
+  StageRange range;  // that this node holds
+  Bytes network;     // for the signatures of routes
+  // Streams that have not named their session. One more takes the place of another.
+  std::size_t newcomers = 64;
+  Duration newcomer_patience = std::chrono::seconds(5);
   Duration earlier_hop_missing = std::chrono::seconds(15);
   Duration place_without_work = std::chrono::minutes(1);  // then another session may have the place
 };
@@ -84,6 +86,7 @@ class SessionTable {
     net::NodeId from{};
     std::unique_ptr<FrameStream> frames;
     HopSession* session = nullptr;  // null: a newcomer
+    MonotonicTime since{};
   };
   using EarlierPtr = std::list<Earlier>::iterator;
 
@@ -94,6 +97,9 @@ class SessionTable {
   // The sessions that have to end for a new one. Exhausted: too few have no work.
   Expected<std::vector<SessionId>> room_for(const Route& route) const;
   void make_room(const Route& route);
+  // For one more stream that has not named its session.
+  void make_place_for_stream();
+  void drop(EarlierPtr earlier, Error reason);
   void received(EarlierPtr earlier, ByteSpan header, Bytes payload);
   void follow(EarlierPtr earlier, const Route& route);
   void ended(EarlierPtr earlier);

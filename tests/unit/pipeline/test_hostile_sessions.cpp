@@ -186,6 +186,36 @@ class TestHostileSessions : public QObject {
     QVERIFY(honest->lost.empty());
   }
 
+  // Its node says on each of them that it is there.
+  void streams_without_a_session_keep_no_places() {
+    Fixture all(*module_, 4);
+    constexpr std::size_t places = 64;  // of such streams
+    QCOMPARE(pipeline::TableOptions().newcomers, places);
+    Node& liar = all.lab.add_node();
+    const pipeline::Surroundings around = all.lab.around(liar);
+    std::size_t ended = 0;
+    std::vector<std::unique_ptr<pipeline::FrameStream>> idle;
+    const auto opened = [&](Expected<std::shared_ptr<net::PeerStream>> stream) {
+      pipeline::FrameStream::Events events;
+      events.admit = [](ByteSpan) { return Expected<std::size_t>(std::size_t{0}); };
+      events.received = [](const Bytes&, const Bytes&) {};
+      events.ended = [&](const Error&) { ++ended; };
+      idle.push_back(std::make_unique<pipeline::FrameStream>(
+          std::move(stream).value(), around.executor, around.clock, around.times,
+          pipeline::encode_message(pipeline::Alive{}), std::move(events)));
+    };
+    for (std::size_t i = 0; i < places; ++i) liar.lines->open(all.first[0]->id, opened);
+    all.lab.run_for(test::second);
+    QCOMPARE(idle.size(), places);
+    const auto honest = all.drive(20, 8);
+    honest->start();
+    QVERIFY(all.lab.run_until([&] { return honest->finished(); }, 2 * test::second));
+    QVERIFY(honest->lost.empty());
+    QCOMPARE(ended, std::size_t{1});
+    all.lab.run_for(7 * test::second);
+    QCOMPARE(ended, places);
+  }
+
   // They say that they are there, and send nothing.
   void idle_sessions_make_room_for_one_that_works() {
     Fixture all(*module_, 1000);
