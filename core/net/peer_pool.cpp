@@ -153,12 +153,12 @@ void PeerPool::call(const Contact& contact, Method method, Bytes request, Durati
 void PeerPool::start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<PeerChannel>& channel,
                      Method method, Bytes request, Duration deadline, CallDone done) {
   constexpr std::size_t small = 4096;
-  const bool measured = request.size() <= small;
+  const bool small_request = request.size() <= small;
   const MonotonicTime began = clock_.monotonic_now();
   ++peer->in_flight;
   ++peer->calls;
   channel->call(method, std::move(request), deadline,
-                [this, life = lifetime_.token(), peer, channel, began, measured,
+                [this, life = lifetime_.token(), peer, channel, began, small_request,
                  done = std::move(done)](Expected<Bytes> answer) {
                   if (!life.alive()) return;
                   --peer->in_flight;
@@ -170,7 +170,7 @@ void PeerPool::start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<Pe
                     ++peer->failures;
                     // The next call replaces a connection that does not answer.
                     if (peer->channel == channel) peer->channel.reset();
-                  } else if (measured) {
+                  } else if (small_request && answer.ok() && answer->size() <= small) {
                     const Duration sample = now - began;
                     peer->round_trip = peer->round_trip ? (*peer->round_trip * 7 + sample) / 8 : sample;
                   }

@@ -34,7 +34,7 @@ struct PeerView {
   platform::Endpoint endpoint;
   bool connected = false;
   std::optional<Error> error;          // of the latest failed connect
-  std::optional<Duration> round_trip;  // smoothed (RFC 6298), of small calls
+  std::optional<Duration> round_trip;  // smoothed (RFC 6298), of small requests with small answers
   std::uint64_t calls = 0, failures = 0;
   std::string program;
   PeerVersion version;

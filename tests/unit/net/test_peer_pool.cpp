@@ -110,6 +110,7 @@ class TestPeerPool : public QObject {
   void the_dead_are_not_dialled_again_at_once();
   void a_peer_that_comes_back_is_found();
   void who_is_banned_is_told_nothing_more();
+  void large_answers_and_errors_are_no_round_trips();
   void what_waits_is_bounded();
   void a_call_whose_connection_breaks_before_it_leaves();
   void an_address_that_is_named_during_a_dial_is_dialled_next();
@@ -208,6 +209,25 @@ void TestPeerPool::who_is_banned_is_told_nothing_more() {
   QCOMPARE(pool.connections(), std::size_t(0));
   bans.lift(id_of(2));
   QVERIFY(w.call(pool, 2)->ok());
+}
+
+void TestPeerPool::large_answers_and_errors_are_no_round_trips() {
+  ManualClock clock;
+  testing::ManualExecutor executor;
+  HeldTransport transport;
+  PeerPool pool(transport, executor, clock);
+  const auto call = [&](Duration took, Expected<Bytes> answer) {
+    pool.call(contact_of(2), method, {1}, 10 * second, [](const Expected<Bytes>&) {});
+    executor.run();
+    clock.advance(took);
+    transport.end_first(std::move(answer));
+  };
+  call(3 * second, Bytes(1u << 20));
+  call(2 * second, make_error(ErrorCode::Exhausted, "busy"));
+  QVERIFY(!pool.peers()[0].round_trip);
+  constexpr Duration way = std::chrono::milliseconds(20);
+  call(way, Bytes{1});
+  QVERIFY(pool.peers()[0].round_trip == way);
 }
 
 void TestPeerPool::what_waits_is_bounded() {
