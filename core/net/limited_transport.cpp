@@ -1,10 +1,11 @@
 #include "core/net/limited_transport.h"
 
-#include "core/base/lifetime.h"
-
 #include <algorithm>
 #include <map>
 #include <utility>
+
+#include "core/base/lifetime.h"
+#include "core/net/mailbox.h"
 
 namespace neuroshard::net {
 
@@ -12,7 +13,10 @@ namespace neuroshard::net {
 class LimitedTransport::Waiting : public std::enable_shared_from_this<Waiting> {
  public:
   Waiting(Executor& waiting_executor, TrafficMeter& traffic_meter, LineSpeed* line_speed)
-      : executor(waiting_executor), meter(traffic_meter), line(line_speed) {}
+      : executor(waiting_executor),
+        meter(traffic_meter),
+        line(line_speed),
+        results_(std::make_shared<Mailbox>(waiting_executor)) {}
 
   using Ticket = std::uint64_t;
   // Runs `task` after the wait; at once, without a ticket, when there is none.
@@ -33,14 +37,18 @@ class LimitedTransport::Waiting : public std::enable_shared_from_this<Waiting> {
     return ticket;
   }
   void drop(Ticket ticket) { timers_.erase(ticket); }
-  void later(Executor::Task task) { static_cast<void>(executor.post(std::move(task))); }
-  void clear() { timers_.clear(); }
+  void later(Executor::Task task) { results_->put(std::move(task)); }
+  void end() {
+    timers_.clear();
+    results_->close();
+  }
 
   Executor& executor;
   TrafficMeter& meter;
   LineSpeed* const line;
 
  private:
+  const std::shared_ptr<Mailbox> results_;  // a full executor must lose none
   Ticket last_ = 0;
   std::map<Ticket, std::unique_ptr<TimerHandle>> timers_;
 };
@@ -251,7 +259,7 @@ LimitedTransport::LimitedTransport(PeerTransport& inner, Executor& executor, Tra
       service_(std::make_unique<Service>(waiting_, ranks)) {}
 
 LimitedTransport::~LimitedTransport() {
-  waiting_->clear();
+  waiting_->end();
 }
 
 void LimitedTransport::connect(const Dial& to, Duration deadline, Connected done) {

@@ -24,18 +24,18 @@ struct PeerPool::Peer {
 
 PeerPool::PeerPool(PeerTransport& transport, Executor& executor, const Clock& clock, PoolLimits limits,
                    const BanList* bans)
-    : transport_(transport), executor_(executor), clock_(clock), limits_(limits), bans_(bans) {
+    : transport_(transport),
+      executor_(executor),
+      clock_(clock),
+      limits_(limits),
+      bans_(bans),
+      results_(std::make_shared<Mailbox>(executor)) {
   timer_ = executor_.post_after(limits_.idle / 4, [this] { tidy(); });
 }
 
 PeerPool::~PeerPool() {
   lifetime_.end();
-}
-
-void PeerPool::later(Executor::Task task) {
-  static_cast<void>(executor_.post([life = lifetime_.token(), task = std::move(task)] {
-    if (life.alive()) task();
-  }));
+  results_->close();
 }
 
 std::shared_ptr<PeerPool::Peer> PeerPool::find_or_make(const Contact& contact) {
@@ -83,13 +83,13 @@ std::optional<Error> PeerPool::refused(const NodeId& id) {
 }
 
 void PeerPool::connect(const Contact& contact, PeerTransport::Connected done) {
-  const auto fail = [&](Error error) { later([done, error = std::move(error)] { done(error); }); };
+  const auto fail = [&](Error error) { results_->put([done, error = std::move(error)] { done(error); }); };
   if (auto error = refused(contact.id)) return fail(std::move(*error));
   const auto peer = find_or_make(contact);
   if (peer == nullptr)
     return fail(make_error(ErrorCode::Exhausted, "too many peers are connected; try again"));
   peer->used = clock_.monotonic_now();
-  if (peer->channel) return later([done, channel = peer->channel] { done(channel); });
+  if (peer->channel) return results_->put([done, channel = peer->channel] { done(channel); });
   if (peer->waiting.size() >= limits_.waiting_per_peer)
     return fail(make_error(ErrorCode::Exhausted, "too many calls wait for a connection to this peer"));
   if (!peer->dialling && clock_.monotonic_now() < peer->not_before) return fail(*peer->error);

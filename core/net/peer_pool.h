@@ -13,6 +13,7 @@
 #include "core/base/executor.h"
 #include "core/base/lifetime.h"
 #include "core/net/ban_list.h"
+#include "core/net/mailbox.h"
 #include "core/net/peer_channel.h"
 
 namespace neuroshard::net {
@@ -78,7 +79,6 @@ class PeerPool final : public PeerCaller {
   void dial_another(const std::shared_ptr<Peer>& peer, std::vector<Waiting>& failed);
   void start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<PeerChannel>& channel, Method method,
              Bytes request, Duration deadline, CallDone done);
-  void later(Executor::Task task);
   void tidy();
 
   PeerTransport& transport_;
@@ -86,6 +86,7 @@ class PeerPool final : public PeerCaller {
   const Clock& clock_;
   const PoolLimits limits_;
   const BanList* const bans_;
+  const std::shared_ptr<Mailbox> results_;  // a full executor must lose none
   Peers peers_;
   std::unique_ptr<TimerHandle> timer_;
   Lifetime lifetime_;

@@ -22,7 +22,16 @@ class PeerLines::Turn final : public TimerHandle {
 
 PeerLines::PeerLines(net::PeerPool& pool, Executor& executor, const Clock& clock, const net::NodeId& own,
                      FindContact find)
-    : pool_(pool), executor_(executor), clock_(clock), own_(own), find_(std::move(find)) {}
+    : pool_(pool),
+      executor_(executor),
+      clock_(clock),
+      own_(own),
+      find_(std::move(find)),
+      results_(std::make_shared<net::Mailbox>(executor)) {}
+
+PeerLines::~PeerLines() {
+  results_->close();
+}
 
 std::unique_ptr<TimerHandle> PeerLines::open(const net::NodeId& peer, Opened done) {
   if (peer == own_) {
@@ -53,12 +62,10 @@ void PeerLines::give_up(std::uint64_t number) {
 
 void PeerLines::connect(const net::NodeId& peer, Opened done) {
   const auto contact = find_(peer);
-  if (!contact) {
-    (void)executor_.post([done = std::move(done)] {
+  if (!contact)
+    return results_->put([done = std::move(done)] {
       done(make_error(ErrorCode::NotFound, "no address of that node is known"));
     });
-    return;
-  }
   pool_.connect(*contact,
                 [done = std::move(done)](const Expected<std::shared_ptr<net::PeerChannel>>& channel) {
                   // FrameStream notices silence itself.
@@ -68,8 +75,7 @@ void PeerLines::connect(const net::NodeId& peer, Opened done) {
 }
 
 void PeerLines::open_own(Opened done) {
-  (void)executor_.post([this, life = lifetime_.token(), done = std::move(done)] {
-    if (!life.alive()) return;
+  results_->put([this, done = std::move(done)] {
     if (own_sessions_ == nullptr) return done(make_error(ErrorCode::Unavailable, "this node has no stage"));
     auto [here, there] = net::make_local_stream(executor_);
     own_sessions_->take(own_, std::move(there));

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/base/lifetime.h"
+#include "core/net/mailbox.h"
 #include "core/net/peer_pool.h"
 #include "core/pipeline/opening_pace.h"
 #include "core/pipeline/session_table.h"
@@ -22,6 +23,7 @@ class PeerLines final : public Lines {
   // pool, executor and clock outlive it.  Threads: the executor's.
   PeerLines(net::PeerPool& pool, Executor& executor, const Clock& clock, const net::NodeId& own,
             FindContact find);
+  ~PeerLines() override;
 
   // Null: this node has no stage. The table outlives the lines, or is withdrawn.
   void set_own_sessions(SessionTable* table) { own_sessions_ = table; }
@@ -43,6 +45,7 @@ class PeerLines final : public Lines {
   const net::NodeId own_;
   const FindContact find_;
   SessionTable* own_sessions_ = nullptr;
+  const std::shared_ptr<net::Mailbox> results_;  // a full executor must lose none
   OpeningPace pace_;
   std::map<std::uint64_t, Waiting> waiting_;  // for their turn, by number
   std::uint64_t next_number_ = 0;

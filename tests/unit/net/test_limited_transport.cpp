@@ -4,6 +4,7 @@
 
 #include "core/net/limited_transport.h"
 #include "core/sim/transport.h"
+#include "tests/support/busy_executor.h"
 #include "tests/support/memory_file_env.h"
 #include "tests/support/test_main.h"
 #include "tests/support/time.h"
@@ -114,6 +115,7 @@ class TestLimitedTransport : public QObject {
   void without_limits_nothing_waits();
   void limits_may_change_at_any_time();
   void what_waits_ends_with_its_channel();
+  void a_full_executor_loses_no_end();
   void a_queue_that_is_too_long_is_refused();
   void the_month_ends_and_begins_anew();
   void strangers_can_not_use_up_the_month_data();
@@ -325,6 +327,22 @@ void TestLimitedTransport::what_waits_ends_with_its_channel() {
   QCOMPARE(ended, std::vector<ErrorCode>(4, ErrorCode::Cancelled));
   w.world.run_for(std::chrono::hours(1));
   QCOMPARE(ended.size(), std::size_t{4});
+}
+
+void TestLimitedTransport::a_full_executor_loses_no_end() {
+  World w({64 * kibi, 0});
+  testing::BusyExecutor executor;
+  LimitedTransport limited(w.limited_inner, executor, w.meter);
+  auto channel = w.connect(limited, 2);
+  QVERIFY(channel.ok());
+  int ended = 0;
+  for (int i = 0; i < 2; ++i)
+    (*channel)->call(method, Bytes(512 * kibi), std::chrono::hours(1),
+                     [&](const Expected<Bytes>& answer) { ended += answer.ok() ? 0 : 1; });
+  executor.refused = 1;
+  *channel = nullptr;
+  executor.manual.run();
+  QCOMPARE(ended, 2);
 }
 
 void TestLimitedTransport::a_queue_that_is_too_long_is_refused() {

@@ -5,6 +5,7 @@
 
 #include "core/net/peer_pool.h"
 #include "core/sim/transport.h"
+#include "tests/support/busy_executor.h"
 #include "tests/support/manual_executor.h"
 #include "tests/support/test_main.h"
 #include "tests/support/time.h"
@@ -111,6 +112,7 @@ class TestPeerPool : public QObject {
   void a_peer_that_comes_back_is_found();
   void who_is_banned_is_told_nothing_more();
   void large_answers_and_errors_are_no_round_trips();
+  void a_full_executor_loses_no_answer();
   void what_waits_is_bounded();
   void a_call_whose_connection_breaks_before_it_leaves();
   void an_address_that_is_named_during_a_dial_is_dialled_next();
@@ -228,6 +230,22 @@ void TestPeerPool::large_answers_and_errors_are_no_round_trips() {
   constexpr Duration way = std::chrono::milliseconds(20);
   call(way, Bytes{1});
   QVERIFY(pool.peers()[0].round_trip == way);
+}
+
+void TestPeerPool::a_full_executor_loses_no_answer() {
+  const SystemClock clock;
+  testing::BusyExecutor executor;
+  HeldTransport transport;
+  PeerPool pool(transport, executor, clock);
+  const auto call = [&] { pool.call(contact_of(2), method, {1}, second, [](const Expected<Bytes>&) {}); };
+  call();
+  executor.manual.run();
+  QCOMPARE(transport.under_way.size(), std::size_t(1));
+  executor.refused = 1;
+  call();
+  call();
+  executor.manual.run();
+  QCOMPARE(transport.under_way.size(), std::size_t(3));
 }
 
 void TestPeerPool::what_waits_is_bounded() {

@@ -5,6 +5,7 @@
 #include "core/pipeline/opening_pace.h"
 #include "core/pipeline/peer_lines.h"
 #include "core/sim/world.h"
+#include "tests/support/busy_executor.h"
 #include "tests/support/keys.h"
 #include "tests/support/test_main.h"
 
@@ -89,6 +90,21 @@ class TestOpeningPace : public QObject {
     honest.follow(route, 0);
     QVERIFY(world.run_until([&] { return !lost.empty(); }, world.now() + std::chrono::seconds(2)));
     QCOMPARE(lost, std::string("no address of that node is known"));
+  }
+
+  void a_full_executor_loses_no_answer() {
+    const SystemClock clock;
+    testing::BusyExecutor executor;
+    NoTransport transport;
+    net::PeerPool pool(transport, executor, clock);
+    PeerLines lines(pool, executor, clock, net::NodeId{99},
+                    [](const net::NodeId&) { return std::optional<net::Contact>(); });
+    int answers = 0;
+    executor.refused = 1;
+    for (const net::NodeId& peer : {net::NodeId{1}, net::NodeId{99}})
+      lines.open(peer, [&](const Expected<std::shared_ptr<net::PeerStream>>&) { ++answers; });
+    executor.manual.run();
+    QCOMPARE(answers, 2);
   }
 
   void it_forgets_peers_that_rest() {
