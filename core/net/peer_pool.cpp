@@ -71,15 +71,17 @@ bool PeerPool::make_room() {
   return true;
 }
 
-std::optional<Error> PeerPool::refused(const NodeId& id) {
+std::optional<Error> PeerPool::ban_of(const NodeId& id) const {
   const auto reason = bans_ == nullptr ? std::nullopt : bans_->reason(id);
   if (!reason) return std::nullopt;
-  const Error error = make_error(ErrorCode::Denied, "the peer is banned: " + *reason);
-  if (const auto found = peers_.find(id); found != peers_.end()) {
-    found->second->channel.reset();
-    found->second->error = error;
-  }
-  return error;
+  return make_error(ErrorCode::Denied, "the peer is banned: " + *reason);
+}
+
+std::optional<Error> PeerPool::refused(const NodeId& id) {
+  std::optional<Error> ban = ban_of(id);
+  const auto found = ban ? peers_.find(id) : peers_.end();
+  if (found != peers_.end()) found->second->channel.reset();
+  return ban;
 }
 
 void PeerPool::connect(const Contact& contact, PeerTransport::Connected done) {
@@ -209,7 +211,8 @@ std::vector<PeerView> PeerPool::peers() const {
     view.id = id;
     view.endpoint = peer->contact.endpoint;
     view.connected = peer->channel != nullptr;
-    view.error = peer->error;
+    const std::optional<Error> ban = ban_of(id);
+    view.error = ban ? ban : peer->error;
     view.round_trip = peer->round_trip;
     view.calls = peer->calls;
     view.failures = peer->failures;

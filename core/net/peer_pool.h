@@ -34,7 +34,7 @@ struct PeerView {
   NodeId id{};
   platform::Endpoint endpoint;
   bool connected = false;
-  std::optional<Error> error;          // of the latest failed connect
+  std::optional<Error> error;          // why it is banned, or why the latest connect failed
   std::optional<Duration> round_trip;  // smoothed (RFC 6298), of small requests with small answers
   std::uint64_t calls = 0, failures = 0;
   std::string program;
@@ -70,6 +70,7 @@ class PeerPool final : public PeerCaller {
 
   std::shared_ptr<Peer> find_or_make(const Contact& contact);
   bool make_room();
+  std::optional<Error> ban_of(const NodeId& id) const;
   // Whether the peer may be called; if it may not, its connection is closed.
   std::optional<Error> refused(const NodeId& id);
   void dial(const std::shared_ptr<Peer>& peer);

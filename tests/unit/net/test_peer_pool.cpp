@@ -113,6 +113,7 @@ class TestPeerPool : public QObject {
   void who_is_banned_is_told_nothing_more();
   void large_answers_and_errors_are_no_round_trips();
   void a_full_executor_loses_no_answer();
+  void the_end_of_a_ban_is_the_end_of_its_error();
   void what_waits_is_bounded();
   void a_call_whose_connection_breaks_before_it_leaves();
   void an_address_that_is_named_during_a_dial_is_dialled_next();
@@ -246,6 +247,20 @@ void TestPeerPool::a_full_executor_loses_no_answer() {
   call();
   executor.manual.run();
   QCOMPARE(transport.under_way.size(), std::size_t(3));
+}
+
+void TestPeerPool::the_end_of_a_ban_is_the_end_of_its_error() {
+  World w;
+  sim::SimTransport& own = w.add(1);
+  BanList bans(w.world.clock());
+  PeerPool pool(own, *w.executors[0], w.world.clock(), {}, &bans);
+  QCOMPARE(w.call(pool, 9)->error().code, ErrorCode::Timeout);
+  bans.ban(id_of(9), std::chrono::hours(1), "two of something");
+  QCOMPARE(w.call(pool, 9)->error().code, ErrorCode::Denied);
+  QCOMPARE(pool.peers()[0].error->code, ErrorCode::Denied);
+  bans.lift(id_of(9));
+  QCOMPARE(w.call(pool, 9)->error().code, ErrorCode::Timeout);  // of the dial, whose pause goes on
+  QCOMPARE(pool.peers()[0].error->code, ErrorCode::Timeout);
 }
 
 void TestPeerPool::what_waits_is_bounded() {
