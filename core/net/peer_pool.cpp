@@ -5,6 +5,15 @@
 #include <utility>
 
 namespace neuroshard::net {
+namespace {
+
+// The stream ends before its connection.
+struct HeldStream {
+  std::shared_ptr<PeerChannel> channel;
+  std::shared_ptr<PeerStream> stream;
+};
+
+}  // namespace
 
 struct PeerPool::Peer {
   Contact contact;
@@ -12,6 +21,7 @@ struct PeerPool::Peer {
   bool dialling = false;
   std::vector<Waiting> waiting;
   std::size_t in_flight = 0;
+  std::vector<std::weak_ptr<PeerStream>> streams;
   MonotonicTime used{};
   MonotonicTime not_before{};  // of the next dial
   Duration pause{0};
@@ -19,7 +29,10 @@ struct PeerPool::Peer {
   std::optional<Duration> round_trip;
   std::uint64_t calls = 0, failures = 0;
 
-  bool idle() const { return !dialling && in_flight == 0; }
+  bool has_streams() const {
+    return std::any_of(streams.begin(), streams.end(), [](const auto& weak) { return !weak.expired(); });
+  }
+  bool idle() const { return !dialling && in_flight == 0 && !has_streams(); }
 };
 
 PeerPool::PeerPool(PeerTransport& transport, Executor& executor, const Clock& clock, PoolLimits limits,
@@ -80,7 +93,10 @@ std::optional<Error> PeerPool::ban_of(const NodeId& id) const {
 std::optional<Error> PeerPool::refused(const NodeId& id) {
   std::optional<Error> ban = ban_of(id);
   const auto found = ban ? peers_.find(id) : peers_.end();
-  if (found != peers_.end()) found->second->channel.reset();
+  if (found == peers_.end()) return ban;
+  for (const auto& weak : std::exchange(found->second->streams, {}))
+    if (const auto stream = weak.lock()) stream->break_off(*ban);
+  found->second->channel.reset();
   return ban;
 }
 
@@ -148,6 +164,22 @@ void PeerPool::call(const Contact& contact, Method method, Bytes request, Durati
     if (found == peers_.end() || found->second->in_flight >= limits_.calls_per_peer)
       return done(make_error(ErrorCode::Exhausted, "too many calls to this peer are open"));
     start(found->second, *channel, method, std::move(request), deadline, std::move(done));
+  });
+}
+
+void PeerPool::open(const Contact& contact, Method method, Duration patience, Opened done) {
+  connect(contact, [this, id = contact.id, method, patience,
+                    done = std::move(done)](const Expected<std::shared_ptr<PeerChannel>>& channel) {
+    if (!channel.ok()) return done(channel.error());
+    const auto found = peers_.find(id);
+    if (found == peers_.end())
+      return done(make_error(ErrorCode::Exhausted, "too many peers are connected; try again"));
+    const auto held = std::make_shared<HeldStream>(HeldStream{*channel, (*channel)->open(method, patience)});
+    const std::shared_ptr<PeerStream> stream(held, held->stream.get());
+    auto& streams = found->second->streams;
+    std::erase_if(streams, [](const auto& weak) { return weak.expired(); });
+    streams.push_back(stream);
+    done(stream);
   });
 }
 

@@ -1,9 +1,12 @@
 // Calls to peers by id and address, over connections that are kept: one per peer, opened when first needed,
 // closed when idle. Everything is bounded. The pool does not redial a peer that could not be reached at once,
 // and closes the connection of a banned one.
+//
+// The connection of a call that gets no answer is replaced. Its streams go on: they notice silence themselves.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -44,6 +47,7 @@ struct PeerView {
 
 class PeerPool final : public PeerCaller {
  public:
+  using Opened = std::function<void(Expected<std::shared_ptr<PeerStream>>)>;
   // All outlive the pool; bans may be null.  Threads: the executor's, all members.
   PeerPool(PeerTransport& transport, Executor& executor, const Clock& clock, PoolLimits limits = {},
            const BanList* bans = nullptr);
@@ -53,8 +57,8 @@ class PeerPool final : public PeerCaller {
   CallPath path_to(const Contact& peer) const override;
   // Where the peer was dialled; nothing: it is not connected.
   std::optional<platform::Endpoint> connected_at(const NodeId& id) const;
-  // The connection itself, for streams. Like connect of the transport, but kept and shared.
-  void connect(const Contact& peer, PeerTransport::Connected done);
+  // A stream to the peer. Its connection stays open until the stream is destroyed or the peer is banned.
+  void open(const Contact& peer, Method method, Duration patience, Opened done);
 
   std::vector<PeerView> peers() const;
   std::size_t connections() const;
@@ -68,10 +72,12 @@ class PeerPool final : public PeerCaller {
   };
   using Peers = std::unordered_map<NodeId, std::shared_ptr<Peer>, NodeIdHash>;
 
+  // Like connect of the transport, but kept and shared.
+  void connect(const Contact& peer, PeerTransport::Connected done);
   std::shared_ptr<Peer> find_or_make(const Contact& contact);
   bool make_room();
   std::optional<Error> ban_of(const NodeId& id) const;
-  // Whether the peer may be called; if it may not, its connection is closed.
+  // Whether the peer may be called; if it may not, its connection and its streams end.
   std::optional<Error> refused(const NodeId& id);
   void dial(const std::shared_ptr<Peer>& peer);
   void connected(const std::shared_ptr<Peer>& peer, Expected<std::shared_ptr<PeerChannel>> result);

@@ -66,12 +66,8 @@ void PeerLines::connect(const net::NodeId& peer, Opened done) {
     return results_->put([done = std::move(done)] {
       done(make_error(ErrorCode::NotFound, "no address of that node is known"));
     });
-  pool_.connect(*contact,
-                [done = std::move(done)](const Expected<std::shared_ptr<net::PeerChannel>>& channel) {
-                  // FrameStream notices silence itself.
-                  if (!channel.ok()) return done(channel.error());
-                  done((*channel)->open(net::Method::PipelineSession, Duration::max()));
-                });
+  // FrameStream notices silence itself.
+  pool_.open(*contact, net::Method::PipelineSession, Duration::max(), std::move(done));
 }
 
 void PeerLines::open_own(Opened done) {

@@ -36,10 +36,13 @@ struct Echo final : PeerService {
     else
       respond(std::move(request));
   }
-  void on_stream(const Caller&, Method, std::shared_ptr<PeerStream>) override {}
+  void on_stream(const Caller&, Method, std::shared_ptr<PeerStream> stream) override {
+    streams.push_back(std::move(stream));
+  }
   int calls = 0;
   bool silent = false;
   std::vector<Respond> kept;
+  std::vector<std::shared_ptr<PeerStream>> streams;
 };
 
 struct World {
@@ -101,6 +104,26 @@ struct HeldTransport final : PeerTransport {
   int dials = 0;
 };
 
+// The end of a stream that reads.
+struct Line {
+  void open(PeerPool& pool, const Contact& to) {
+    pool.open(to, method, Duration::max(), [this](Expected<std::shared_ptr<PeerStream>> opened) {
+      if (opened.ok()) stream = std::move(opened).value();
+    });
+  }
+  void read() {
+    stream->read([this](const Expected<std::optional<ByteChain>>& message) {
+      if (message.ok())
+        ++messages;
+      else
+        error = message.error().message;
+    });
+  }
+  std::shared_ptr<PeerStream> stream;
+  int messages = 0;
+  std::string error;
+};
+
 }  // namespace
 
 class TestPeerPool : public QObject {
@@ -111,9 +134,11 @@ class TestPeerPool : public QObject {
   void the_dead_are_not_dialled_again_at_once();
   void a_peer_that_comes_back_is_found();
   void who_is_banned_is_told_nothing_more();
-  void large_answers_and_errors_are_no_round_trips();
-  void a_full_executor_loses_no_answer();
   void the_end_of_a_ban_is_the_end_of_its_error();
+  void a_stream_keeps_its_connection();
+  void a_ban_ends_streams();
+  void a_full_executor_loses_no_answer();
+  void large_answers_and_errors_are_no_round_trips();
   void what_waits_is_bounded();
   void a_call_whose_connection_breaks_before_it_leaves();
   void an_address_that_is_named_during_a_dial_is_dialled_next();
@@ -214,23 +239,69 @@ void TestPeerPool::who_is_banned_is_told_nothing_more() {
   QVERIFY(w.call(pool, 2)->ok());
 }
 
-void TestPeerPool::large_answers_and_errors_are_no_round_trips() {
-  ManualClock clock;
-  testing::ManualExecutor executor;
-  HeldTransport transport;
-  PeerPool pool(transport, executor, clock);
-  const auto call = [&](Duration took, Expected<Bytes> answer) {
-    pool.call(contact_of(2), method, {1}, 10 * second, [](const Expected<Bytes>&) {});
-    executor.run();
-    clock.advance(took);
-    transport.end_first(std::move(answer));
-  };
-  call(3 * second, Bytes(1u << 20));
-  call(2 * second, make_error(ErrorCode::Exhausted, "busy"));
-  QVERIFY(!pool.peers()[0].round_trip);
-  constexpr Duration way = std::chrono::milliseconds(20);
-  call(way, Bytes{1});
-  QVERIFY(pool.peers()[0].round_trip == way);
+void TestPeerPool::the_end_of_a_ban_is_the_end_of_its_error() {
+  World w;
+  sim::SimTransport& own = w.add(1);
+  BanList bans(w.world.clock());
+  PeerPool pool(own, *w.executors[0], w.world.clock(), {}, &bans);
+  QCOMPARE(w.call(pool, 9)->error().code, ErrorCode::Timeout);
+  bans.ban(id_of(9), std::chrono::hours(1), "two of something");
+  QCOMPARE(w.call(pool, 9)->error().code, ErrorCode::Denied);
+  QCOMPARE(pool.peers()[0].error->code, ErrorCode::Denied);
+  bans.lift(id_of(9));
+  QCOMPARE(w.call(pool, 9)->error().code, ErrorCode::Timeout);  // of the dial, whose pause goes on
+  QCOMPARE(pool.peers()[0].error->code, ErrorCode::Timeout);
+}
+
+void TestPeerPool::a_stream_keeps_its_connection() {
+  World w;
+  sim::SimTransport& own = w.add(1);
+  PeerPool pool(own, *w.executors[0], w.world.clock());
+  w.add(2);
+  Line line;
+  line.open(pool, contact_of(2));
+  QVERIFY(w.world.run_until([&] { return w.echo.streams.size() == 1; }, w.world.now() + 10 * second));
+  line.read();
+  w.world.run_for(std::chrono::minutes(5));  // without calls
+  QCOMPARE(pool.connections(), std::size_t(1));
+  const auto send = [&] { w.echo.streams[0]->write({7}, [](const Expected<void>&) {}); };
+  send();
+  w.world.run_for(second);
+  QCOMPARE(line.error, std::string());
+  QCOMPARE(line.messages, 1);
+  // Another connection serves the calls after one without an answer.
+  line.read();
+  w.echo.silent = true;
+  QCOMPARE(w.call(pool, 2)->error().code, ErrorCode::Timeout);
+  QCOMPARE(pool.connections(), std::size_t(0));
+  w.echo.silent = false;
+  QVERIFY(w.call(pool, 2)->ok());
+  send();
+  w.world.run_for(second);
+  QCOMPARE(line.error, std::string());
+  QCOMPARE(line.messages, 2);
+  QCOMPARE(pool.connections(), std::size_t(1));
+  line.stream.reset();
+  w.world.run_for(std::chrono::minutes(2));
+  QCOMPARE(pool.connections(), std::size_t(0));
+}
+
+// Also those on a connection that was replaced.
+void TestPeerPool::a_ban_ends_streams() {
+  World w;
+  sim::SimTransport& own = w.add(1);
+  BanList bans(w.world.clock());
+  PeerPool pool(own, *w.executors[0], w.world.clock(), {}, &bans);
+  w.add(2);
+  Line line;
+  line.open(pool, contact_of(2));
+  QVERIFY(w.world.run_until([&] { return w.echo.streams.size() == 1; }, w.world.now() + 10 * second));
+  line.read();
+  w.echo.silent = true;
+  QCOMPARE(w.call(pool, 2)->error().code, ErrorCode::Timeout);
+  bans.ban(id_of(2), std::chrono::hours(1), "two of something");
+  w.world.run_for(20 * second);
+  QVERIFY2(line.error.find("two of something") != std::string::npos, line.error.c_str());
 }
 
 void TestPeerPool::a_full_executor_loses_no_answer() {
@@ -249,18 +320,23 @@ void TestPeerPool::a_full_executor_loses_no_answer() {
   QCOMPARE(transport.under_way.size(), std::size_t(3));
 }
 
-void TestPeerPool::the_end_of_a_ban_is_the_end_of_its_error() {
-  World w;
-  sim::SimTransport& own = w.add(1);
-  BanList bans(w.world.clock());
-  PeerPool pool(own, *w.executors[0], w.world.clock(), {}, &bans);
-  QCOMPARE(w.call(pool, 9)->error().code, ErrorCode::Timeout);
-  bans.ban(id_of(9), std::chrono::hours(1), "two of something");
-  QCOMPARE(w.call(pool, 9)->error().code, ErrorCode::Denied);
-  QCOMPARE(pool.peers()[0].error->code, ErrorCode::Denied);
-  bans.lift(id_of(9));
-  QCOMPARE(w.call(pool, 9)->error().code, ErrorCode::Timeout);  // of the dial, whose pause goes on
-  QCOMPARE(pool.peers()[0].error->code, ErrorCode::Timeout);
+void TestPeerPool::large_answers_and_errors_are_no_round_trips() {
+  ManualClock clock;
+  testing::ManualExecutor executor;
+  HeldTransport transport;
+  PeerPool pool(transport, executor, clock);
+  const auto call = [&](Duration took, Expected<Bytes> answer) {
+    pool.call(contact_of(2), method, {1}, 10 * second, [](const Expected<Bytes>&) {});
+    executor.run();
+    clock.advance(took);
+    transport.end_first(std::move(answer));
+  };
+  call(3 * second, Bytes(1u << 20));
+  call(2 * second, make_error(ErrorCode::Exhausted, "busy"));
+  QVERIFY(!pool.peers()[0].round_trip);
+  constexpr Duration way = std::chrono::milliseconds(20);
+  call(way, Bytes{1});
+  QVERIFY(pool.peers()[0].round_trip == way);
 }
 
 void TestPeerPool::what_waits_is_bounded() {
