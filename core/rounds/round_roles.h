@@ -21,7 +21,7 @@ inline constexpr std::size_t most_anchor_sources = 16;
 std::vector<net::NodeId> anchor_sources(const chain::Committee& committee, const net::NodeId& self,
                                         std::uint32_t row);
 
-// Active members that contributed to one of the last two rounds, or are new: a member that has never contributed is
+// Active members that contributed to one of the last three rounds with a result, or are new: a member that has never contributed is
 // expected for `new_for_blocks` blocks. Without those that the lot leaves out.
 inline constexpr std::uint64_t new_for_blocks = 16;
 std::size_t expected_members(const chain::Registry& registry, const ContributorLot& lot = {});

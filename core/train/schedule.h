@@ -3,7 +3,7 @@
 //   s <  warmup:          peak · s / warmup
 //   warmup ≤ s < decay:   peak · (f + (1 − f) · ½ (1 + cos(π (s − warmup) / (decay − warmup)))),  f = floor
 //   s ≥ decay:            peak · f
-// s is the 1-based number of the step that uses the rate: round·H + own step in a network, so that a joiner
+// s is the 1-based number of the step that uses the rate: (round − 1)·H + own step in a network, so that a joiner
 // takes the network's schedule; the count of steps in solo. Pure functions.  Threads: any.
 #pragma once
 

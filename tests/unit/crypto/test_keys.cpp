@@ -1,8 +1,12 @@
 // Ed25519 with domain separation, against signatures made with Python's "cryptography" package.
 #include <sys/resource.h>
 
+#include <sodium.h>
+
 #include <QFile>
 #include <QtTest>
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -21,6 +25,7 @@ class TestKeys : public QObject {
   void signature_matches_the_documented_bytes();
   void a_signature_serves_one_purpose_network_and_message();
   void network_id_and_message_do_not_run_together();
+  void signatures_hold_without_the_cofactor_only();
   void a_moved_key_signs_and_leaves_nothing_behind();
   void ids_are_derived_from_the_public_key();
   void system_entropy_does_not_repeat();
@@ -35,6 +40,38 @@ KeyPair about_wallet() {
              "about")
       .value()
       .key();
+}
+
+using Point = std::array<std::uint8_t, crypto_core_ed25519_BYTES>;
+
+// A signature of the key of `seed`, whose R is r·B plus a point of small order, if one is given.
+Signature made_signature(const Hash256& seed, ByteSpan signed_bytes, const Point* small_order) {
+  std::array<std::uint8_t, crypto_hash_sha512_BYTES> hash{};
+  Point r{}, a{}, h{}, s{}, big_r{};
+  crypto_hash_sha512(hash.data(), seed.data(), seed.size());
+  crypto_core_ed25519_scalar_reduce(r.data(), hash.data());  // any scalar
+  hash[0] &= 0xf8;
+  hash[31] = static_cast<std::uint8_t>((hash[31] & 0x7f) | 0x40);
+  std::fill(hash.begin() + 32, hash.end(), std::uint8_t{0});
+  crypto_core_ed25519_scalar_reduce(a.data(), hash.data());
+  crypto_scalarmult_ed25519_base_noclamp(big_r.data(), r.data());
+  if (small_order != nullptr) {
+    const Point before = big_r;
+    crypto_core_ed25519_add(big_r.data(), before.data(), small_order->data());
+  }
+  const PublicKey key = KeyPair::from_seed(seed).public_key();
+  Bytes hashed(big_r.begin(), big_r.end());
+  hashed.insert(hashed.end(), key.begin(), key.end());
+  hashed.insert(hashed.end(), signed_bytes.begin(), signed_bytes.end());
+  crypto_hash_sha512(hash.data(), hashed.data(), hashed.size());
+  crypto_core_ed25519_scalar_reduce(h.data(), hash.data());
+  crypto_core_ed25519_scalar_mul(s.data(), h.data(), a.data());
+  const Point product = s;
+  crypto_core_ed25519_scalar_add(s.data(), product.data(), r.data());
+  Signature signature;
+  std::copy(big_r.begin(), big_r.end(), signature.begin());
+  std::copy(s.begin(), s.end(), signature.begin() + 32);
+  return signature;
 }
 
 // The flags that the kernel keeps for the page of this address ("lo": locked, "dd": not in a core dump).
@@ -98,6 +135,25 @@ void TestKeys::network_id_and_message_do_not_run_together() {
   const KeyPair key = about_wallet();
   const Signature signature = key.sign(Purpose::Manifest, as_bytes("ab"), as_bytes("c"));
   QVERIFY(!verify(key.public_key(), Purpose::Manifest, as_bytes("a"), as_bytes("bc"), signature));
+}
+
+// All nodes must accept the same signatures, and libraries differ here: some multiply the equation by 8, so that a part of
+// small order in R does not count.
+void TestKeys::signatures_hold_without_the_cofactor_only() {
+  const Hash256 seed{7};
+  const PublicKey key = KeyPair::from_seed(seed).public_key();
+  const std::string_view begin = "neuroshard/v1/", message = "message";
+  Bytes signed_bytes(begin.begin(), begin.end());
+  signed_bytes.push_back(static_cast<std::uint8_t>(Purpose::NodeRecord));
+  append_le(signed_bytes, std::uint32_t{0});
+  signed_bytes.insert(signed_bytes.end(), message.begin(), message.end());
+  const auto holds = [&](const Signature& signature) {
+    return verify(key, Purpose::NodeRecord, {}, as_bytes(message), signature);
+  };
+  QVERIFY(holds(made_signature(seed, signed_bytes, nullptr)));
+  const auto of_order_8 = hash_from_hex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05");
+  QVERIFY(of_order_8.ok());
+  QVERIFY(!holds(made_signature(seed, signed_bytes, &*of_order_8)));
 }
 
 void TestKeys::a_moved_key_signs_and_leaves_nothing_behind() {
