@@ -237,7 +237,8 @@ class TestModelImport : public QObject {
     start(experts);
     export_to("huggingface", "/hf", entry_);
     change("config.json", [is_null](json& c) {
-      c["num_attention_heads"] = 16;
+      c["num_attention_heads"] = 16;  // of a width of 32
+      c["head_dim"] = 2;
       c.erase("num_key_value_heads");
       if (is_null) c["num_key_value_heads"] = nullptr;
     });
