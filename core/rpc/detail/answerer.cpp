@@ -121,10 +121,7 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     }
     if (answer.ok() && answer->size() > net::max_message_bytes)
       answer = make_error(ErrorCode::Internal, "the answer is larger than a message may be");
-    if (answer.ok() && !take_leaving(answer->size())) {
-      shared_->count(net::Refusal::TooManyCalls);
-      answer = too_many_answers();
-    }
+    if (answer.ok() && !take_leaving(answer->size())) return refuse_answer();
     if (!answer.ok()) return Finish(to_status(answer.error()));
     wire::CallReply reply;
     reply.set_body(answer->data(), answer->size());
@@ -186,8 +183,10 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     return true;
   }
 
-  static Error too_many_answers() {
-    return make_error(ErrorCode::Exhausted, "too many answers wait to leave; try again in a moment");
+  void refuse_answer() {
+    shared_->count(net::Refusal::TooManyCalls);
+    Finish(
+        to_status(make_error(ErrorCode::Exhausted, "too many answers wait to leave; try again in a moment")));
   }
 
   // gRPC keeps an answer until its caller has read it.
@@ -239,7 +238,7 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     if (finished_.exchange(true)) return;
     shared_->watch.greeted(from_.endpoint, user_.rank, shared_->now());
     const std::string own = shared_->own_hello();
-    if (!take_leaving(own.size())) return Finish(to_status(too_many_answers()));
+    if (!take_leaving(own.size())) return refuse_answer();
     wire::Hello hello;
     static_cast<void>(hello.ParseFromString(own));
     reply_ = to_buffer(hello);
