@@ -27,19 +27,30 @@ namespace {
 constexpr std::chrono::seconds warning_period{30};
 
 // The many controls scroll by themselves, so that the field to write in stays in view.
-QScrollArea* scrolled(QWidget* side) {
-  auto* area = new QScrollArea;
+QScrollArea* make_controls(QWidget* parent) {
+  auto* area = new QScrollArea(parent);
   area->setObjectName(QStringLiteral("playground_controls"));
   area->setAccessibleName(PlaygroundPage::tr("Controls"));
   area->setFrameShape(QFrame::NoFrame);
   area->setWidgetResizable(true);
   area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   area->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Expanding);
+  auto* side = new QWidget(area->viewport());
+  side->setMinimumWidth(248);
+  side->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Preferred);  // as wide as its fields need
+  auto* column = new QVBoxLayout(side);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(2 * grid_step);
   area->setWidget(side);
   area->viewport()->setAutoFillBackground(false);
   side->setAutoFillBackground(false);
-  area->setMinimumWidth(side->sizeHint().width() + area->verticalScrollBar()->sizeHint().width() + grid_step);
   return area;
+}
+
+// The area does not scroll sideways, so it is as wide as what it shows.
+void fit_width(QScrollArea* area) {
+  area->setMinimumWidth(area->widget()->sizeHint().width() + area->verticalScrollBar()->sizeHint().width() +
+                        grid_step);
 }
 
 }  // namespace
@@ -57,39 +68,51 @@ PlaygroundPage::PlaygroundPage(const Context& context, QWidget* parent) : Page(c
   connect(empty, &EmptyState::action_clicked, this,
           [this] { navigate(QStringLiteral("training"), QStringLiteral("start")); });
   stack_->addWidget(empty);
-  auto* content = new QWidget;
+  auto* content = new QWidget(stack_);
   auto* line = new QHBoxLayout(content);
   line->setContentsMargins(0, 0, 0, 0);
   line->setSpacing(2 * grid_step);
-  line->addWidget(build_talk(), 1);
-  line->addWidget(build_side());
+  auto* talk = new Card({}, content);
+  line->addWidget(talk, 1);
+  QScrollArea* controls = make_controls(content);
+  line->addWidget(controls);
   stack_->addWidget(content);
   page_column->addWidget(stack_, 1);
-  connect(&bridge(), &Bridge::event_received, this, [this](const node::Event& event) {
-    if (isVisible() && std::holds_alternative<node::CheckpointsChanged>(event)) ask_checkpoints();
-  });
-  mode_changed();
+  plan_talk(talk);
+  plan_controls(controls);
 }
 
-QWidget* PlaygroundPage::build_talk() {
-  auto* card = new Card;
-  auto* panes = new QHBoxLayout;
-  panes->setSpacing(2 * grid_step);
-  left_ = new AnswerPane(theme(), bridge(), {});
-  right_ = new AnswerPane(theme(), bridge(), QStringLiteral("_second"));
-  right_->hide();
+void PlaygroundPage::connect_signals() {
   connect(left_, &AnswerPane::refused, this, &PlaygroundPage::take_back);
   connect(left_, &AnswerPane::finished, this, &PlaygroundPage::left_finished);
   connect(right_, &AnswerPane::finished, this, &PlaygroundPage::show_busy);
-  panes->addWidget(left_, 1);
-  panes->addWidget(right_, 1);
-  card->body()->addLayout(panes, 1);
-  card->body()->addWidget(build_input());
-  return card;
+  connect(input_, &QPlainTextEdit::textChanged, this, &PlaygroundPage::show_busy);
+  connect(mode_, &QComboBox::currentIndexChanged, this, &PlaygroundPage::mode_changed);
+  for (QComboBox* box : {model_, second_})
+    connect(box, &QComboBox::currentIndexChanged, this, &PlaygroundPage::models_changed);
+  connect(&bridge(), &Bridge::event_received, this, [this](const node::Event& event) {
+    if (isVisible() && std::holds_alternative<node::CheckpointsChanged>(event)) ask_checkpoints();
+  });
 }
 
-QWidget* PlaygroundPage::build_input() {
-  auto* part = new QWidget;
+void PlaygroundPage::plan_talk(Card* card) {
+  auto* panes = new QHBoxLayout;
+  panes->setSpacing(2 * grid_step);
+  card->body()->addLayout(panes, 1);
+  sections().add([this, card, panes] {
+    left_ = new AnswerPane(theme(), bridge(), {}, card);
+    panes->addWidget(left_, 1);
+  });
+  sections().add([this, card, panes] {
+    right_ = new AnswerPane(theme(), bridge(), QStringLiteral("_second"), card);
+    right_->hide();
+    panes->addWidget(right_, 1);
+  });
+  sections().add([this, card] { card->body()->addWidget(build_input(card)); });
+}
+
+QWidget* PlaygroundPage::build_input(QWidget* parent) {
+  auto* part = new QWidget(parent);
   auto* line = new QHBoxLayout(part);
   line->setContentsMargins(0, 0, 0, 0);
   line->setSpacing(grid_step);
@@ -117,18 +140,28 @@ QWidget* PlaygroundPage::build_input() {
   for (QPushButton* button : {send_, stop_, clear_}) buttons->addWidget(button);
   buttons->addStretch(1);
   line->addLayout(buttons);
-  connect(input_, &QPlainTextEdit::textChanged, this, &PlaygroundPage::show_busy);
   return part;
 }
 
-QWidget* PlaygroundPage::build_side() {
-  auto* side = new QWidget;
-  side->setMinimumWidth(248);
-  side->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Preferred);  // as wide as its fields need
-  auto* column = new QVBoxLayout(side);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(2 * grid_step);
-  auto* card = new Card(tr("Mode"));
+void PlaygroundPage::plan_controls(QScrollArea* area) {
+  QWidget* side = area->widget();
+  auto* column = qobject_cast<QVBoxLayout*>(side->layout());
+  sections().add([this, column, side] { column->addWidget(build_mode(side)); });
+  sections().add([this, column, side] { column->addWidget(build_models(side)); });
+  sections().add([this, column, side] {
+    sampling_ = new SamplingCard(side);
+    column->addWidget(sampling_);
+    column->addStretch(1);
+  });
+  sections().add([this, area] {
+    connect_signals();
+    mode_changed();
+    fit_width(area);
+  });
+}
+
+Card* PlaygroundPage::build_mode(QWidget* parent) {
+  auto* card = new Card(tr("Mode"), parent);
   mode_ = new QComboBox;
   mode_->setObjectName(QStringLiteral("mode"));
   mode_->setAccessibleName(tr("Mode"));
@@ -143,25 +176,18 @@ QWidget* PlaygroundPage::build_side() {
   parts_help_->setObjectName(QStringLiteral("parts_help"));
   parts_help_->hide();
   card->body()->addWidget(parts_help_);
-  connect(mode_, &QComboBox::currentIndexChanged, this, &PlaygroundPage::mode_changed);
-  column->addWidget(card);
-  column->addWidget(build_models());
-  sampling_ = new SamplingCard;
-  column->addWidget(sampling_);
-  column->addStretch(1);
-  return scrolled(side);
+  return card;
 }
 
-Card* PlaygroundPage::build_models() {
-  auto* card = new Card(tr("Model"));
-  const auto box = [this](const char* name, const QString& label, const QString& first) {
+Card* PlaygroundPage::build_models(QWidget* parent) {
+  auto* card = new Card(tr("Model"), parent);
+  const auto box = [](const char* name, const QString& label, const QString& first) {
     auto* made = new QComboBox;
     made->setObjectName(QString::fromLatin1(name));
     made->setAccessibleName(label);
     made->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     made->setMinimumContentsLength(16);
     made->addItem(first);
-    connect(made, &QComboBox::currentIndexChanged, this, &PlaygroundPage::models_changed);
     return made;
   };
   model_ = box("answering_model", tr("Model that answers"), tr("The newest"));

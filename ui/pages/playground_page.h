@@ -12,6 +12,7 @@ class QComboBox;
 class QLabel;
 class QPlainTextEdit;
 class QPushButton;
+class QScrollArea;
 class QStackedWidget;
 
 namespace neuroshard::ui {
@@ -38,8 +39,12 @@ class PlaygroundPage final : public Page {
 
  private:
   enum class Mode { Completion, Chat };
-  QWidget* build_talk();
-  QWidget* build_side();
+  void plan_talk(Card* card);
+  void plan_controls(QScrollArea* area);
+  QWidget* build_input(QWidget* parent);
+  Card* build_mode(QWidget* parent);
+  Card* build_models(QWidget* parent);
+  void connect_signals();
   Mode mode() const;
   void mode_changed();
   void send();
@@ -48,8 +53,6 @@ class PlaygroundPage final : public Page {
   void take_back(const QString& text);  // of a question that got no answer
   void left_finished(bool answered);
   void show_busy();
-  QWidget* build_input();
-  Card* build_models();
   void ask_checkpoints();
   void take_checkpoints(const std::vector<node::CheckpointEntry>& entries);
   void models_changed();
