@@ -296,7 +296,7 @@ class BudgetsTest : public QObject {
     QVERIFY2(most_sections <= 1, qPrintable(QString::number(most_sections)));
     // Every page that has more than a few widgets comes in several.
     QVERIFY2(sections >= 25, qPrintable(QString::number(sections)));
-    for (const char* key : {"network", "training", "checkpoints", "data"})
+    for (const char* key : {"network", "training", "checkpoints", "data", "playground"})
       QVERIFY2(fixture_->window->page(key)->sections().made() >= 3, key);
     QVERIFY2(most_rows < 200, qPrintable(QString::number(most_rows)));
   }
