@@ -110,6 +110,8 @@ Bound throughput_bound(const Chain& chain, const std::vector<PlanPeer>& peers,
     search.consider({0, unit});
     search.consider({unit, size});
   }
+  for (std::uint32_t left_out = 1; 2 * left_out < size; ++left_out)
+    search.consider({left_out, size - left_out});
   return search.result();
 }
 

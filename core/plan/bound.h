@@ -11,7 +11,8 @@
 //   λ·w(T) ≤ Σ_p max over ranges R that fit p of min{(a), (b), (c)}.
 // The right side is concave in λ and 0 at 0, so the λ that satisfy this are an interval from 0, and its end is found by
 // bisection. The bound is the least of these ends over the segments looked at: the whole chain, each unit, each prefix
-// and each suffix. It holds for plans of any form, with one owner per unit or more.
+// and each suffix, and the chain without as many units at both ends. It holds for plans of any form, with one owner per
+// unit or more.
 #pragma once
 
 #include <string>

@@ -9,8 +9,8 @@
 
 #include "core/base/utf8.h"
 #include "core/plan/detail/dealing.h"
-#include "core/plan/detail/greedy_ranges.h"
 #include "core/plan/detail/range_search.h"
+#include "core/plan/detail/recreate_ranges.h"
 #include "core/plan/schedule.h"
 
 namespace neuroshard::plan {
@@ -23,6 +23,10 @@ using detail::Score;
 constexpr double move_weights[] = {0.3, 0.1, 0.03};
 constexpr double keeping_effort = 0.25;  // of each search that keeps present holders, beside a fresh plan's
 constexpr double polish_below = 0.98;    // of the bound
+// Some starts lead to poor plans; in smaller networks there is time for others.
+constexpr std::uint32_t most_repeated = 200;
+constexpr std::uint64_t most_starts = 2;
+constexpr double short_search = 0.1;  // of the steps
 
 // Ids may be those of a foreign file.
 Error bad_peer(const PlanPeer& peer, const char* what, double value) {
@@ -115,11 +119,26 @@ class Planner {
     }
   }
 
+  // In smaller networks the best of several starts after a short search.
   RangeState fresh_plan() const {
+    const std::uint64_t starts = problem_.count <= most_repeated ? most_starts : 1;
     detail::SearchLimits limits;
+    limits.effort = request_.options.effort * short_search;
+    RangeState state(problem_);
+    if (detail::all_ranges(problem_, state)) return state;
+    Score score{std::numeric_limits<std::uint32_t>::max(), 0};
+    for (std::uint64_t start = 1; start <= starts; ++start) {
+      RangeState found = start == most_starts ? detail::place_ranges(problem_, bound_.throughput)
+                                              : detail::recreate_ranges(problem_, bound_.throughput,
+                                                                        request_.options.effort, start);
+      if (starts > 1) found = detail::search_ranges(problem_, found, bound_.throughput, limits);
+      const Score other = found.score();
+      if (!other.better_than(score)) continue;
+      score = other;
+      state = std::move(found);
+    }
     limits.effort = request_.options.effort;
-    RangeState state = detail::search_ranges(problem_, detail::greedy_ranges(problem_, bound_.throughput),
-                                             bound_.throughput, limits);
+    state = detail::search_ranges(problem_, state, bound_.throughput, limits);
     if (state.score().value() < bound_.throughput * polish_below) detail::polish_ranges(problem_, state);
     return state;
   }

@@ -11,12 +11,17 @@ constexpr std::uint32_t no_unit = std::numeric_limits<std::uint32_t>::max();
 constexpr double infinite = std::numeric_limits<double>::infinity();
 // Less than this part is rounding.
 constexpr double negligible = 1e-11;
-constexpr int line_passes = 4;
+constexpr int line_passes = 6;
 constexpr int guide_passes = 3;
-constexpr double level_slacks[] = {0, 1, 3, infinite};
+// Tried one after another: none of these orders serves the largest rate for all ranges.
+constexpr struct {
+  bool ends_keep, starts_first;
+  double slack;  // of level()
+} attempts[] = {{false, false, 0}, {true, true, 0},   {false, true, 0},        {true, false, 0},
+                {false, false, 1}, {false, false, 3}, {false, false, infinite}};
 constexpr int bisections = 40;
 constexpr double precise = 1e-7;
-constexpr double start_step = 0.94;
+constexpr double start_step = 0.985;
 
 }  // namespace
 
@@ -49,6 +54,7 @@ void Scheduler::order(const std::vector<Holder>& holders) {
 void Scheduler::set_limits(const std::vector<Holder>& holders) {
   limit_.assign(holders.size(), infinite);
   level_.assign(holders.size(), 0);
+  scaled_.assign(holders.size(), 0);
   for (std::size_t i = 0; i < holders.size(); ++i) {
     if (holders[i].range.empty()) continue;
     const std::uint32_t crossings = chain_.crossings(holders[i].range);
@@ -92,6 +98,44 @@ void Scheduler::reset(const std::vector<Holder>& holders) {
   unmet_.assign(chain_.size(), 0);
 }
 
+// A part of what the unit still needs, at most `most` FLOP/s, to the holder at this place of active_.
+void Scheduler::give(std::size_t place, double work, double most, double& need) {
+  const std::uint32_t i = active_[place];
+  const double more = std::min({room_[i] - given_[place], limit_[i] * work - given_[place], most, need});
+  if (more <= 0) return;
+  given_[place] += more;
+  need -= more;
+}
+
+// Serves the unit by holders whose change of rate costs most, then by those whose line limits them most, then by those
+// whose range ends first.
+void Scheduler::serve_unit(const std::vector<Holder>& holders, std::uint32_t unit, double& need,
+                           double small) {
+  const std::uint32_t size = chain_.size();
+  const double work = chain_.work({unit, unit + 1});
+  const auto each = [&](auto&& most) {
+    for (std::size_t place = 0; place < active_.size() && need > small; ++place)
+      give(place, work, most(active_[place]), need);
+  };
+  given_.assign(active_.size(), 0);
+  // To the end of the model, a rate that falls crosses a boundary that a level one does not.
+  if (ends_keep_)
+    each([&](std::uint32_t i) {
+      const bool passes =
+          holders[i].range.end == size && last_unit_[i] != no_unit && last_unit_[i] + 1 == unit;
+      return passes ? last_rate_[i] * work : 0;
+    });
+  for (const std::uint8_t priority : {2, 1})
+    each([&](std::uint32_t i) { return level_[i] == priority ? infinite : 0; });
+  // Then the work that a holder's line does not let it do later.
+  each([&](std::uint32_t i) {
+    if (level_[i] != 0) return 0.0;
+    const double later = chain_.work({unit + 1, holders[i].range.end});
+    return later > 0 ? room_[i] - limit_[i] * later : room_[i];
+  });
+  each([&](std::uint32_t i) { return level_[i] == 0 ? infinite : 0; });
+}
+
 double Scheduler::pass(const std::vector<Holder>& holders, double rate) {
   const std::uint32_t size = chain_.size();
   reset(holders);
@@ -110,21 +154,12 @@ double Scheduler::pass(const std::vector<Holder>& holders, double rate) {
     const double work = chain_.work({unit, unit + 1});
     double need = rate * work;
     const double small = need * negligible;
-    const auto serve = [&](std::uint32_t i) {
-      if (need <= small) return;
-      const double done = std::min({room_[i], limit_[i] * work, need});
-      use(i, unit, done / work);
-      room_[i] -= done;
-      need -= done;
-    };
-    for (const std::uint8_t priority : {2, 1}) {
-      for (const std::uint32_t i : active_) {
-        if (level_[i] == priority) serve(i);
-      }
-    }
+    serve_unit(holders, unit, need, small);
     std::size_t kept = 0;
-    for (const std::uint32_t i : active_) {
-      if (level_[i] == 0) serve(i);
+    for (std::size_t place = 0; place < active_.size(); ++place) {
+      const std::uint32_t i = active_[place];
+      if (given_[place] > 0) use(i, unit, given_[place] / work);
+      room_[i] -= given_[place];
       if (holders[i].range.end > unit + 1 && room_[i] > holders[i].speed * negligible) active_[kept++] = i;
     }
     active_.resize(kept);
@@ -144,7 +179,12 @@ bool Scheduler::keep_lines(const std::vector<Holder>& holders) {
     const double carried = crossing_[h] * chain_.boundary_bytes();
     if (carried <= holders[h].line * (1 + 1e-9)) continue;
     kept = false;
-    if (level_[h] == 0) {
+    if (starts_first_ && holders[h].range.first == 0 && level_[h] < 2) {
+      level_[h] = 2;  // from the start of the model, a rate that rises crosses more than one that falls
+    } else if (level_[h] == 0 && !scaled_[h]) {
+      scaled_[h] = 1;
+      limit_[h] = std::min(limit_[h], peak_[h]) * holders[h].line / carried;
+    } else if (level_[h] == 0) {
       level_[h] = 1;
       limit_[h] = std::min(limit_[h], holders[h].speed / chain_.work(holders[h].range));
     } else {
@@ -156,6 +196,7 @@ bool Scheduler::keep_lines(const std::vector<Holder>& holders) {
 
 double Scheduler::shortfall(const std::vector<Holder>& holders, double rate) {
   order(holders);
+  ends_keep_ = starts_first_ = false;
   set_limits(holders);
   double shortfall = pass(holders, rate);
   for (int i = 1; i < guide_passes && !keep_lines(holders); ++i) shortfall = pass(holders, rate);
@@ -176,12 +217,14 @@ void Scheduler::level(const std::vector<Holder>& holders, double slack) {
 
 bool Scheduler::serves(const std::vector<Holder>& holders, double rate) {
   order(holders);
-  for (const double slack : level_slacks) {
+  for (const auto& attempt : attempts) {
     set_limits(holders);
-    level(holders, slack);
+    level(holders, attempt.slack);
+    ends_keep_ = attempt.ends_keep;
+    starts_first_ = attempt.starts_first;
     for (int i = 0; i < line_passes; ++i) {
       if (pass(holders, rate) > 0) {
-        if (slack == 0 && i == 0) return false;  // lower limits don't help
+        if (&attempt == attempts && i == 0) return false;  // lower limits don't help
         break;
       }
       if (keep_lines(holders)) return true;

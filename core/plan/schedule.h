@@ -9,9 +9,11 @@
 //      of the model nothing crosses. Holders pass as many tokens on to themselves as they can.
 // Without lines, serving each unit by the holders whose range ends first finds the largest throughput: the problem is a
 // matching in a convex bipartite graph (Glover 1967). With lines, each rate has a limit that the line carries through the
-// whole range. Holders whose speed exceeds it serve first, so that their rate is level. A holder whose crossings still
-// exceed its line is made level, too, at the rate that its speed allows for the whole range. Each schedule is checked
-// against rule 3, so the throughput is reached, never overstated; with lines it need not be the largest.
+// whole range. Holders whose speed exceeds it serve first, so that their rate is level. Next comes what a holder's line
+// would not let it serve in later units. A holder whose crossings still exceed its line gets a lower limit, then is made
+// level at the rate that its speed allows for the whole range. Ranges at the ends of the model cross fewer boundaries if
+// their rate only falls from the start, or only rises to the end; other orders prefer that. Each schedule is checked against
+// rule 3, so the throughput is reached, never overstated; with lines it need not be the largest.
 #pragma once
 
 #include <cstdint>
@@ -59,6 +61,8 @@ class Scheduler {
   void level(const std::vector<Holder>& holders, double slack);
   bool keep_lines(const std::vector<Holder>& holders);
   double pass(const std::vector<Holder>& holders, double rate);
+  void serve_unit(const std::vector<Holder>& holders, std::uint32_t unit, double& need, double small);
+  void give(std::size_t place, double work, double most, double& need);
   void use(std::uint32_t holder, std::uint32_t unit, double rate);
 
   const Chain& chain_;
@@ -66,8 +70,12 @@ class Scheduler {
   std::vector<std::uint32_t> by_end_;    // scratch
   std::vector<std::uint32_t> by_first_;  // holders by first unit, then by end, then by index
   std::vector<std::uint32_t> active_, merged_;
-  std::vector<double> limit_;        // tokens/s of each holder
-  std::vector<std::uint8_t> level_;  // above 0: serves before others, at its limit
+  std::vector<double> limit_;         // tokens/s of each holder
+  std::vector<std::uint8_t> level_;   // above 0: serves before others, at its limit
+  std::vector<std::uint8_t> scaled_;  // its limit was lowered once
+  bool ends_keep_ = false;            // a holder up to the end of the model keeps its rate
+  bool starts_first_ = false;         // one from its start that exceeds its line serves first
+  std::vector<double> given_;         // FLOP/s in the unit, of active_
   std::vector<double> room_, unmet_, peak_;
   std::vector<double> last_rate_, crossing_;
   std::vector<std::uint32_t> last_unit_;

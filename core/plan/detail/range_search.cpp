@@ -16,19 +16,25 @@ constexpr std::uint32_t most_polished = 400;
 constexpr std::uint32_t polish_trials = 20'000;
 constexpr double polish_gain = 1.3;  // of the throughput, that one change is looked for
 constexpr std::uint32_t short_chain = 12;
+constexpr double most_plans = 20'000;  // that are all tried
 constexpr int revert_rounds = 2;
 constexpr std::uint32_t most_searched_ends = 200;
 constexpr std::uint32_t most_steps = 120'000;  // of all rounds
-// Steps times (peers + units): about half a second.
+// Steps times (peers + units): about half a second; in large networks half of it.
 constexpr std::uint64_t most_work = 14'000'000;
 // Schedules of all holders that one search tries, times (peers + units): about half a second. Most searches need a tenth of
 // them; where few peers may move, steps are cheap, and these would take most of the time.
 constexpr std::uint64_t most_checked = 400'000;
+constexpr std::uint32_t large_network = 300;
 // Targets, by the best throughput so far. Low ones refine, high ones leave states that no small step improves.
 constexpr double target_gains[] = {1.015, 1.25, 1.015, 1.06};
 constexpr double first_threshold = 0.001;  // of all work
 constexpr std::uint32_t tournament = 4;
 constexpr double next_try = 0.8;  // of the shortfall of the last one in vain
+
+std::uint64_t budget(const Problem& problem, std::uint64_t most) {
+  return problem.count > large_network ? most / 2 : most;
+}
 
 class RangeSearch {
  public:
@@ -79,7 +85,7 @@ class RangeSearch {
   }
 
   bool finished() const {
-    if (checked_ > most_checked) return true;
+    if (checked_ > budget(problem_, most_checked)) return true;
     const double enough = limits_.enough > 0 ? limits_.enough : bound_ * (1 - 1e-4);
     return best_score_.missing == 0 && best_score_.value() >= enough;
   }
@@ -333,7 +339,8 @@ RangeState search_ranges(const Problem& problem, const RangeState& start, double
   const std::uint32_t rounds = problem.count <= most_repeated ? passes : 1;
   for (std::uint32_t round = 0; round < rounds; ++round) {
     RangeSearch search(problem, best, bound, limits, round + 1);
-    const std::uint64_t steps = std::min<std::uint64_t>(most_steps, most_work / search.step_work()) / rounds;
+    const std::uint64_t steps =
+        std::min<std::uint64_t>(most_steps, budget(problem, most_work) / search.step_work()) / rounds;
     RangeState found = search.run(static_cast<std::uint32_t>(limits.effort * static_cast<double>(steps)));
     if (!search.score().better_than(score)) continue;
     score = search.score();
@@ -341,6 +348,49 @@ RangeState search_ranges(const Problem& problem, const RangeState& start, double
     if (search.finished()) break;
   }
   return best;
+}
+
+namespace {
+
+// Every peer gets every range that fits, from this one on.
+void try_all(const Problem& problem, std::uint32_t peer, RangeState& state, Score& score, RangeState& best) {
+  if (peer == problem.count) {
+    if (state.missing() > score.missing) return;
+    const Score found = state.score();
+    if (!found.better_than(score)) return;
+    score = found;
+    best = state;
+    return;
+  }
+  const std::uint32_t size = problem.chain.size();
+  bool fits = false;
+  for (std::uint32_t first = 0; first < size; ++first) {
+    for (std::uint32_t end = first + 1; end <= size && problem.fits(peer, {first, end}); ++end) {
+      state.set(peer, {first, end});
+      try_all(problem, peer + 1, state, score, best);
+      fits = true;
+    }
+  }
+  if (!fits) try_all(problem, peer + 1, state, score, best);
+}
+
+}  // namespace
+
+bool all_ranges(const Problem& problem, RangeState& state) {
+  double plans = 1;
+  for (std::uint32_t peer = 0; peer < problem.count && plans <= most_plans; ++peer) {
+    double fitting = 0;
+    for (std::uint32_t first = 0; first < problem.chain.size(); ++first)
+      fitting += problem.longest_from(peer, first).end - first;
+    plans *= std::max(1.0, fitting);
+  }
+  if (plans > most_plans) return false;
+  Score score{std::numeric_limits<std::uint32_t>::max(), 0};
+  RangeState tried(problem), best(problem);
+  try_all(problem, 0, tried, score, best);
+  if (!(score.throughput > 0)) return false;
+  state = std::move(best);
+  return true;
 }
 
 void polish_ranges(const Problem& problem, RangeState& state) {

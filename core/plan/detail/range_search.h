@@ -1,4 +1,4 @@
-// The search for ranges from a first choice (greedy_ranges.h): threshold accepting (Dueck, Scheuer 1990).
+// The search for ranges from a first choice (recreate_ranges.h): threshold accepting (Dueck, Scheuer 1990).
 //
 // Throughput alone is a poor guide, because most single changes leave it as it is. So the search lowers the work that is
 // not served at a target a little above the best throughput so far; at 0 the target rises. A holder always takes the
@@ -26,6 +26,9 @@ struct SearchLimits {
 
 RangeState search_ranges(const Problem& problem, const RangeState& start, double bound,
                          const SearchLimits& limits);
+
+// For very few peers and units: the best of all ranges. False: there are too many of them, or none holds every unit.
+bool all_ranges(const Problem& problem, RangeState& state);
 
 // For few peers: any range between cuts, or any at all in a short chain, that raises the score by itself. Counted.
 void polish_ranges(const Problem& problem, RangeState& state);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -13,11 +14,17 @@ namespace neuroshard::plan::test {
 // held[peer][unit]
 using Holds = std::vector<std::vector<std::uint8_t>>;
 
-// The largest rate if each holder divides its speed over its units as is best, and lines carry everything: generous.
+// The largest rate if each holder divides its speed over its units as is best. Generous: a holder has its whole line for
+// each run of neighbouring units that it holds.
 class SharedThroughput {
  public:
   SharedThroughput(const Chain& chain, const std::vector<PlanPeer>& peers, const Holds& held)
-      : chain_(chain), peers_(peers), held_(held) {}
+      : chain_(chain),
+        peers_(peers),
+        held_(held),
+        limit_(chain.size(), std::vector<double>(peers.size(), 0)) {
+    for (std::size_t p = 0; p < peers.size(); ++p) limit_runs(p);
+  }
 
   double value() {
     double low = 0, high = 0;
@@ -39,6 +46,7 @@ class SharedThroughput {
     for (std::uint32_t unit = 0; unit < size; ++unit) {
       double need = rate * chain_.work({unit, unit + 1});
       const double small = need * 1e-9;
+      const auto line_left = [&](std::size_t u, std::size_t p) { return limit_[u][p] - done[u][p]; };
       while (need > small) {
         // Breadth first from the unit: to its holders, and from a holder without room to other units that it serves.
         std::vector<int> from_peer(n, -1), from_unit(size, -1);
@@ -47,7 +55,7 @@ class SharedThroughput {
         for (std::size_t next = 0; next < queue.size() && end < 0; ++next) {
           const std::uint32_t u = queue[next];
           for (std::size_t p = 0; p < n && end < 0; ++p) {
-            if (held_[p][u] == 0 || from_peer[p] >= 0) continue;
+            if (held_[p][u] == 0 || from_peer[p] >= 0 || line_left(u, p) <= peers_[p].speed * 1e-9) continue;
             from_peer[p] = static_cast<int>(u);
             if (room[p] > peers_[p].speed * 1e-9) {
               end = static_cast<int>(p);
@@ -64,6 +72,7 @@ class SharedThroughput {
         double step = std::min(need, room[static_cast<std::size_t>(end)]);
         for (int p = end;;) {
           const int u = from_peer[static_cast<std::size_t>(p)];
+          step = std::min(step, line_left(static_cast<std::size_t>(u), static_cast<std::size_t>(p)));
           if (u == static_cast<int>(unit)) break;
           const int q = from_unit[static_cast<std::size_t>(u)];
           step = std::min(step, done[static_cast<std::size_t>(u)][static_cast<std::size_t>(q)]);
@@ -84,9 +93,24 @@ class SharedThroughput {
     return true;
   }
 
+  // FLOP/s of each unit that the peer's line allows.
+  void limit_runs(std::size_t p) {
+    for (std::uint32_t first = 0; first < chain_.size();) {
+      UnitRange run{first, first};
+      while (run.end < chain_.size() && held_[p][run.end] != 0) ++run.end;
+      const double crossed = chain_.crossings(run) * chain_.boundary_bytes();
+      for (std::uint32_t unit = run.first; unit < run.end; ++unit)
+        limit_[unit][p] =
+            crossed > 0 ? std::min(peers_[p].up, peers_[p].down) / crossed * chain_.work({unit, unit + 1})
+                        : std::numeric_limits<double>::infinity();
+      first = run.end + 1;
+    }
+  }
+
   const Chain& chain_;
   const std::vector<PlanPeer>& peers_;
   const Holds& held_;
+  std::vector<std::vector<double>> limit_;  // [unit][peer]
 };
 
 inline double shared_throughput(const Chain& chain, const std::vector<PlanPeer>& peers, const Holds& held) {

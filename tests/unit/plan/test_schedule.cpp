@@ -36,6 +36,7 @@ class TestSchedule : public QObject {
       Holds held(peers.size(), std::vector<std::uint8_t>(works.size(), 0));
       for (std::size_t i = 0; i < peers.size(); ++i) {
         peers[i].speed = 1 + 10 * rng.uniform();
+        peers[i].up = peers[i].down = plenty;
         UnitRange range;
         range.first = static_cast<std::uint32_t>(rng.below(works.size()));
         range.end = range.first + 1 + static_cast<std::uint32_t>(rng.below(works.size() - range.first));
