@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/check.h"
+#include "core/net/mailbox.h"
 
 namespace neuroshard::net {
 namespace {
@@ -15,7 +16,7 @@ using Read = PeerStream::Read;
 // Both ends share it; each writes into its own way and reads from the other one.
 class Pipe {
  public:
-  explicit Pipe(Executor& executor) : executor_(executor) {}
+  explicit Pipe(Executor& executor) : mailbox_(std::make_shared<Mailbox>(executor)) {}
 
   void write(int end, Bytes message, Written done) {
     if (broken_) return post_written(std::move(done), error_at(end));
@@ -90,13 +91,13 @@ class Pipe {
     if (way.written && way.bytes <= local_stream_bytes) post_written(std::exchange(way.written, nullptr), {});
   }
   void post_written(Written done, Expected<void> result) {
-    (void)executor_.post([done = std::move(done), result = std::move(result)] { done(result); });
+    mailbox_->put([done = std::move(done), result = std::move(result)] { done(result); });
   }
   void post_read(Read done, Expected<std::optional<ByteChain>> result) {
-    (void)executor_.post([done = std::move(done), result = std::move(result)] { done(result); });
+    mailbox_->put([done = std::move(done), result = std::move(result)] { done(result); });
   }
 
-  Executor& executor_;
+  const std::shared_ptr<Mailbox> mailbox_;
   std::array<Way, 2> ways_;
   std::optional<Break> broken_;
 };

@@ -135,7 +135,7 @@ PathTransport::~PathTransport() {
 
 void PathTransport::set_gate(net::DialGate& gate, Executor& executor) {
   gate_ = &gate;
-  executor_ = &executor;
+  refusals_ = std::make_shared<net::Mailbox>(executor);
 }
 
 bool PathTransport::may_dial(const platform::Endpoint& at, bool one_lan) const {
@@ -219,8 +219,7 @@ void PathTransport::attempt(const net::Dial& to, const Path& path, bool given, D
                             Connected done) {
   const auto counted = given ? Expected<bool>(false) : admit(to.id.value_or(net::NodeId{}), path.at);
   if (!counted.ok()) {
-    static_cast<void>(executor_->post(
-        [life = lifetime_.token(), done = std::move(done), error = counted.error()] { done(error); }));
+    refusals_->put([done = std::move(done), error = counted.error()] { done(error); });
     return;
   }
   Connected then = wrapping(to.endpoint, path, *counted, std::move(done));

@@ -12,6 +12,7 @@
 #include "core/base/lifetime.h"
 #include "core/nat/tunnels.h"
 #include "core/net/dial_gate.h"
+#include "core/net/mailbox.h"
 #include "core/net/node_book.h"
 #include "core/net/peer_channel.h"
 #include "core/swarm/puncher.h"
@@ -132,7 +133,7 @@ class PathTransport final : public net::PeerTransport {
   std::unordered_map<net::NodeId, Relayed, net::NodeIdHash> relayed_;
   net::NodeBook& book_;
   net::DialGate* gate_ = nullptr;
-  Executor* executor_ = nullptr;  // with the gate
+  std::shared_ptr<net::Mailbox> refusals_;  // with the gate: of dials that it does not allow
   const Clock& clock_;
   Own own_;
   std::shared_ptr<TrafficBook> traffic_ = std::make_shared<TrafficBook>();  // channels may outlive this

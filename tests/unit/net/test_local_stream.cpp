@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/net/local_stream.h"
+#include "tests/support/busy_executor.h"
 #include "tests/support/manual_executor.h"
 #include "tests/support/test_main.h"
 
@@ -101,6 +102,18 @@ class TestLocalStream : public QObject {
     ends.executor.run();
     QCOMPARE(ends.errors.size(), std::size_t{1});
     QCOMPARE(ends.errors[0].code, ErrorCode::Cancelled);
+  }
+
+  // An answer waits until the executor has room.
+  void a_full_executor_loses_nothing() {
+    testing::BusyExecutor executor(1);
+    auto [first, second] = make_local_stream(executor);
+    int written = 0, read = 0;
+    first->write({'a'}, [&](const Expected<void>& done) { written += done.ok() ? 1 : 0; });
+    second->read([&](const Expected<std::optional<ByteChain>>& message) { read += message.ok() ? 1 : 0; });
+    executor.manual.run();
+    QCOMPARE(written, 1);
+    QCOMPARE(read, 1);
   }
 
   // Both have finished, and all was read: then it is over, not broken.
