@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What the wire format of a pipeline costs in loss: the same text, weights and batches with bf16 and int8 as with fp32.
 
-    pipeline_wire.py NODE TEXT [--stages 4] [--steps 2000] [--seeds 1,2] [--formats fp32,bf16,int8]
+    pipeline_wire.py NODE TEXT [--stages 4] [--steps 2000] [--seeds 1,2] [--formats fp32,bf16,int8] [--warmup 100] [--constant]
 
-NODE: pipeline_node. The loss is the mean of the last tenth of the steps, over the same batches in each format. One run is one session of
-processes on this machine. Prints one JSON object.
+NODE: pipeline_node. The rate follows the product's schedule: it rises for the first steps and falls to a tenth until the last one. With a
+constant rate, rounding in another place alone moves the loss by up to 0.7 % in 2,000 steps. The loss is the mean of the last tenth of the
+steps, over the same batches in each format. One run is one session of processes on this machine. Prints one JSON object.
 """
 import argparse
 import json
@@ -15,7 +16,8 @@ import pipeline_run
 
 def train(a, seed, wire):
     shape = {"layers": a.layers, "hidden": a.hidden, "head_dim": 32, "ffn": 2 * a.hidden, "sequence": a.length}
-    config = {"shape": shape, "threads": 1, "batch_tokens": a.in_step * a.sequences * a.length, "learning_rate": a.rate, "init_seed": seed}
+    config = {"shape": shape, "threads": 1, "batch_tokens": a.in_step * a.sequences * a.length, "learning_rate": a.rate, "init_seed": seed,
+              "warmup_steps": a.warmup, "decay_steps": 0 if a.constant else a.steps}
     nodes = []
     try:
         for number, stage in enumerate(pipeline_run.ranges(a.layers, a.stages)):
@@ -42,9 +44,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("node")
     parser.add_argument("text")
-    for name, default in (("stages", 4), ("layers", 4), ("hidden", 128), ("length", 64), ("sequences", 3), ("in-step", 4), ("steps", 2000)):
+    for name, default in (("stages", 4), ("layers", 4), ("hidden", 128), ("length", 64), ("sequences", 3), ("in-step", 4), ("steps", 2000), ("warmup", 100)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--rate", type=float, default=1e-3)
+    parser.add_argument("--constant", action="store_true")
     parser.add_argument("--seeds", default="1,2")
     parser.add_argument("--formats", default="fp32,bf16,int8")
     a = parser.parse_args()

@@ -68,7 +68,7 @@ def pipeline_wire(run):
     for wire, gate in (("bf16", None), ("int8", 0.001)):
         worse = [losses[wire, seed] / losses["fp32", seed] - 1 for seed in (1, 2) if (wire, seed) in losses and ("fp32", seed) in losses]
         if worse:
-            run.claim(f"Pipeline of 4 stages, {steps} steps: loss with {wire} between them beside fp32", gate and "≤ +0.1 %",
+            run.claim(f"Pipeline of 4 stages, {steps} steps with warm-up and decay: loss with {wire} between them beside fp32", gate and "≤ +0.1 %",
                       ", ".join(f"{100 * one:+.3f} %" for one in worse), None if gate is None else max(worse) <= gate, f"{len(worse)} seeds")
 
 

@@ -4,7 +4,8 @@
 //   pipeline_node CONFIG        a file or "-" for the first line of standard input
 //     {"key": n, "host": "127.0.0.1", "shape": {...}, "text": FILE, "threads": n, "precision": "fp32",
 //      "stage": {"first": n, "count": n, "embed": b, "head": b},  without it: only a driver
-//      "batch_tokens": n, "most_held": n, "most_due": n, "learning_rate": x, "init_seed": n}
+//      "batch_tokens": n, "most_held": n, "most_due": n, "learning_rate": x, "init_seed": n,
+//      "warmup_steps": n, "decay_steps": n}  without the last one the rate is constant
 // The first line that it prints says {"ready": true, "id": ID, "address": "HOST:PORT"}. Then each line of input is one of
 //   {"do": "meet", "peers": [{"id": ID, "address": A, "stage": {...}}]}
 //   {"do": "drive", "route": [ID], "sequences": n, "window": n, "wire": "int8", "micro_batches": n, "seed": n}
@@ -27,6 +28,7 @@
 #include "core/pipeline/stage_worker.h"
 #include "core/platform/process/process_memory.h"
 #include "core/runtime/guest.h"
+#include "core/train/schedule.h"
 #include "tests/support/keys.h"
 
 using namespace neuroshard;
@@ -198,10 +200,13 @@ class PipelineNode {
       say({{"stepped", step.step}, {"at", seconds()}});
     };
     options.trouble = [](const Error& error) { say({{"trouble", error.describe()}}); };
-    const double rate = config.value("learning_rate", 1e-3);
-    const auto rule = [rate](compute::SlotId, std::uint64_t) {
+    train::Schedule rates;
+    rates.peak = config.value("learning_rate", 1e-3);
+    rates.warmup_steps = config.value("warmup_steps", std::uint64_t{0});
+    rates.decay_steps = config.value("decay_steps", std::uint64_t{0});
+    const auto rule = [rates](compute::SlotId, std::uint64_t number) {
       compute::StepOptions step;
-      step.learning_rate = rate;
+      step.learning_rate = rates.decay_steps == 0 ? rates.peak : train::learning_rate(rates, number);
       return step;
     };
     lane_ = std::make_shared<pipeline::StageLane>(*stage_, range, shape_, rule);
