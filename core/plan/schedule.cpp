@@ -138,6 +138,7 @@ void Scheduler::serve_unit(const std::vector<Holder>& holders, std::uint32_t uni
 
 double Scheduler::pass(const std::vector<Holder>& holders, double rate) {
   const std::uint32_t size = chain_.size();
+  ++passes_;
   reset(holders);
   active_.clear();
   double total = 0;

@@ -50,6 +50,7 @@ class Scheduler {
   const std::vector<double>& peak() const { return peak_; }    // tokens/s of each holder
   // Whether all lines are kept, too; lowers limits a few times.
   bool serves(const std::vector<Holder>& holders, double rate);
+  std::uint64_t passes() const { return passes_; }  // over all holders so far
   // The largest rate that is served, between one that is and one that need not be.
   double largest_rate(const std::vector<Holder>& holders, double served, double above);
 
@@ -73,6 +74,7 @@ class Scheduler {
   std::vector<double> limit_;         // tokens/s of each holder
   std::vector<std::uint8_t> level_;   // above 0: serves before others, at its limit
   std::vector<std::uint8_t> scaled_;  // its limit was lowered once
+  std::uint64_t passes_ = 0;
   bool ends_keep_ = false;            // a holder up to the end of the model keeps its rate
   bool starts_first_ = false;         // one from its start that exceeds its line serves first
   std::vector<double> given_;         // FLOP/s in the unit, of active_

@@ -22,9 +22,9 @@ constexpr std::uint32_t most_searched_ends = 200;
 constexpr std::uint32_t most_steps = 120'000;  // of all rounds
 // Steps times (peers + units): about half a second; in large networks half of it.
 constexpr std::uint64_t most_work = 14'000'000;
-// Schedules of all holders that one search tries, times (peers + units): about half a second. Most searches need a tenth of
-// them; where few peers may move, steps are cheap, and these would take most of the time.
-constexpr std::uint64_t most_checked = 400'000;
+// Passes over all holders in which one search checks plans, times (peers + units): about half a second. Most searches need a
+// tenth of them; where few peers may move, steps are cheap, and these would take most of the time.
+constexpr std::uint64_t most_checked = 8'000'000;
 constexpr std::uint32_t large_network = 300;
 // Targets, by the best throughput so far. Low ones refine, high ones leave states that no small step improves.
 constexpr double target_gains[] = {1.015, 1.25, 1.015, 1.06};
@@ -156,7 +156,7 @@ class RangeSearch {
     const bool covers_more = score.missing < best_score_.missing;
     const bool hopeless = shortfall_ > 0 && shortfall_ > std::min(1 - needed / target_, hopeless_);
     if (!covers_more && hopeless) return false;  // too little at a lower rate, too
-    checked_ += problem_.count + chain_.size();
+    const std::uint64_t passes = scheduler_.passes();
     if (covers_more) {
       score = state_.score();
     } else if (shortfall_ == 0 && scheduler_.serves(state_.holders(), target_)) {
@@ -164,6 +164,7 @@ class RangeSearch {
     } else if (needed < target_ && scheduler_.serves(state_.holders(), needed)) {
       score.throughput = scheduler_.largest_rate(state_.holders(), needed, target_);
     }
+    checked_ += (scheduler_.passes() - passes) * (problem_.count + chain_.size());
     if (!score.better_than(best_score_)) {
       if (shortfall_ > 0) hopeless_ = shortfall_ * next_try;
       return false;
