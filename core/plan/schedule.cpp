@@ -126,7 +126,7 @@ void Scheduler::serve_unit(const std::vector<Holder>& holders, std::uint32_t uni
       return passes ? last_rate_[i] * work : 0;
     });
   for (const std::uint8_t priority : {2, 1})
-    each([&](std::uint32_t i) { return level_[i] == priority ? infinite : 0; });
+    if (has_level_[priority]) each([&](std::uint32_t i) { return level_[i] == priority ? infinite : 0; });
   // Then the work that a holder's line does not let it do later.
   each([&](std::uint32_t i) {
     if (level_[i] != 0) return 0.0;
@@ -139,6 +139,8 @@ void Scheduler::serve_unit(const std::vector<Holder>& holders, std::uint32_t uni
 double Scheduler::pass(const std::vector<Holder>& holders, double rate) {
   const std::uint32_t size = chain_.size();
   ++passes_;
+  has_level_ = {};
+  for (const std::uint8_t level : level_) has_level_[level] = true;
   reset(holders);
   active_.clear();
   double total = 0;

@@ -16,6 +16,7 @@
 // rule 3, so the throughput is reached, never overstated; with lines it need not be the largest.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -73,11 +74,12 @@ class Scheduler {
   std::vector<std::uint32_t> active_, merged_;
   std::vector<double> limit_;         // tokens/s of each holder
   std::vector<std::uint8_t> level_;   // above 0: serves before others, at its limit
+  std::array<bool, 3> has_level_{};   // of any holder
   std::vector<std::uint8_t> scaled_;  // its limit was lowered once
   std::uint64_t passes_ = 0;
-  bool ends_keep_ = false;            // a holder up to the end of the model keeps its rate
-  bool starts_first_ = false;         // one from its start that exceeds its line serves first
-  std::vector<double> given_;         // FLOP/s in the unit, of active_
+  bool ends_keep_ = false;     // a holder up to the end of the model keeps its rate
+  bool starts_first_ = false;  // one from its start that exceeds its line serves first
+  std::vector<double> given_;  // FLOP/s in the unit, of active_
   std::vector<double> room_, unmet_, peak_;
   std::vector<double> last_rate_, crossing_;
   std::vector<std::uint32_t> last_unit_;
