@@ -40,7 +40,7 @@ struct PlanOptions {
   std::uint32_t replicas = least_replicas;
   // Part of the peers that have to fit a layer; it limits the shape (placeable.h).
   double useful_share = 0.75;
-  // Part of the steps of each search: less is faster, and the plans are worse.
+  // Part of the steps of each search that counts steps: less is faster, and the plans are worse.
   double effort = 1;
   // Throughput that dealing by the beacon may cost in all.
   double dealing_loss = 0.01;

@@ -244,13 +244,12 @@ double Scheduler::largest_rate(const std::vector<Holder>& holders, double served
   return served;
 }
 
-Schedule best_schedule(const Chain& chain, const std::vector<Holder>& holders) {
+Schedule Scheduler::best(const std::vector<Holder>& holders) {
   double most = 0;
   for (const Holder& holder : holders) {
     if (!holder.range.empty()) most += holder.speed;
   }
-  most /= chain.work(chain.whole());
-  Scheduler scheduler(chain);
+  most /= chain_.work(chain_.whole());
   Schedule schedule;
   schedule.peak.assign(holders.size(), 0);
   schedule.idle.assign(holders.size(), 0);
@@ -258,18 +257,21 @@ Schedule best_schedule(const Chain& chain, const std::vector<Holder>& holders) {
   // With lines, a rate may be served although a lower one is not, so several starts are tried.
   for (double part = 1; part > 0.2 && schedule.throughput == 0; part *= start_step) {
     const double rate = part * most;
-    if (scheduler.serves(holders, rate))
-      schedule.throughput = scheduler.largest_rate(holders, rate, rate / start_step);
+    if (serves(holders, rate)) schedule.throughput = largest_rate(holders, rate, rate / start_step);
   }
-  if (schedule.throughput == 0) schedule.throughput = scheduler.largest_rate(holders, 0, most);
-  if (schedule.throughput > 0 && scheduler.serves(holders, schedule.throughput)) {
-    schedule.peak = scheduler.peak();
-    schedule.idle = scheduler.idle();
+  if (schedule.throughput == 0) schedule.throughput = largest_rate(holders, 0, most);
+  if (schedule.throughput > 0 && serves(holders, schedule.throughput)) {
+    schedule.peak = peak();
+    schedule.idle = idle();
   }
-  scheduler.shortfall(holders, std::max(schedule.throughput, most * precise) * (1 + 1e-3));
-  while (schedule.bottleneck + 1 < chain.size() && !(scheduler.unmet()[schedule.bottleneck] > 0))
+  shortfall(holders, std::max(schedule.throughput, most * precise) * (1 + 1e-3));
+  while (schedule.bottleneck + 1 < chain_.size() && !(unmet()[schedule.bottleneck] > 0))
     ++schedule.bottleneck;
   return schedule;
+}
+
+Schedule best_schedule(const Chain& chain, const std::vector<Holder>& holders) {
+  return Scheduler(chain).best(holders);
 }
 
 }  // namespace neuroshard::plan

@@ -11,7 +11,7 @@
 // matching in a convex bipartite graph (Glover 1967). With lines, each rate has a limit that the line carries through the
 // whole range. Holders whose speed exceeds it serve first, so that their rate is level. Next comes what a holder's line
 // would not let it serve in later units. A holder whose crossings still exceed its line gets a lower limit, then is made
-// level at the rate that its speed allows for the whole range. Ranges at the ends of the model cross fewer boundaries if
+// level at the lower of this limit and the rate that its speed allows for the whole range. Ranges at the ends of the model cross fewer boundaries if
 // their rate only falls from the start, or only rises to the end; other orders prefer that. Each schedule is checked against
 // rule 3, so the throughput is reached, never overstated; with lines it need not be the largest.
 #pragma once
@@ -51,7 +51,8 @@ class Scheduler {
   const std::vector<double>& peak() const { return peak_; }    // tokens/s of each holder
   // Whether all lines are kept, too; lowers limits a few times.
   bool serves(const std::vector<Holder>& holders, double rate);
-  std::uint64_t passes() const { return passes_; }  // over all holders so far
+  Schedule best(const std::vector<Holder>& holders);  // as best_schedule()
+  std::uint64_t passes() const { return passes_; }    // over all holders so far
   // The largest rate that is served, between one that is and one that need not be.
   double largest_rate(const std::vector<Holder>& holders, double served, double above);
 

@@ -157,6 +157,7 @@ void PlaygroundPage::plan_controls(QScrollArea* area) {
     connect_signals();
     mode_changed();
     fit_width(area);
+    setTabOrder(clear_, area);  // which was made before them all
   });
 }
 

@@ -1,6 +1,7 @@
 #include "core/plan/detail/filling.h"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace neuroshard::plan::detail {
@@ -29,8 +30,7 @@ Filling::Filling(const Problem& problem)
 
 std::uint32_t Filling::missing() const {
   std::uint32_t missing = 0;
-  for (const std::uint32_t owners : distinct_)
-    missing += owners < problem_.floor ? problem_.floor - owners : 0;
+  for (const std::uint32_t owners : distinct_) missing += problem_.missing(owners);
   return missing;
 }
 
@@ -51,7 +51,7 @@ double Filling::cost() const {
 }
 
 void Filling::place(std::uint32_t peer) {
-  double most = -1;
+  double most = -std::numeric_limits<double>::infinity();
   UnitRange best;
   for (const UnitRange window : windows(peer)) {
     double gain = fill(peer, window);
@@ -91,7 +91,10 @@ void Filling::restore(std::uint32_t peer, UnitRange range, std::vector<double> r
 
 double Filling::misses(std::uint32_t owners) const {
   const double below = owners < problem_.floor ? problem_.floor - owners : 0;
-  return below + static_cast<double>(problem_.thinness(owners)) / chain_.size();
+  double thin = 0;
+  for (std::uint32_t k = std::max(owners, problem_.floor); k < problem_.replicas; ++k)
+    thin += problem_.thinness(k);
+  return below + thin / chain_.size();
 }
 
 std::vector<UnitRange> Filling::longest_windows(std::uint32_t peer) const {
@@ -158,7 +161,7 @@ double Filling::fill(std::uint32_t peer, UnitRange window) {
   const double level = this->level(peer, window, most);
   for (std::uint32_t unit = window.first; unit < window.end; ++unit)
     filling_[unit - window.first] = std::clamp(lack(unit) - level, 0.0, most);
-  if (crossings > 0 && crossing(window) > line * line_rounding)
+  if (crossing(window) > line * line_rounding)
     std::fill(filling_.begin(), filling_.end(), std::min(most, problem_.speed[peer] / chain_.work(window)));
   double gain = 0;
   for (std::uint32_t unit = window.first; unit < window.end; ++unit) {

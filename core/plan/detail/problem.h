@@ -21,6 +21,11 @@ struct Problem {
       1;  // distinct owners that each unit must have: least_replicas where there are so many
   std::uint32_t replicas = 1;  // that it should have, at least the floor
 
+  // Owners that a unit with so many misses below the floor; without any owner it counts more than all others together.
+  std::uint32_t missing(std::uint32_t owners) const {
+    if (owners == 0) return floor * chain.size();
+    return owners < floor ? floor - owners : 0;
+  }
   // How much worse it is that a unit has so many owners and not one more, from the floor on.
   std::uint32_t thinness(std::uint32_t owners) const {
     return owners >= floor && owners < replicas ? replicas - owners : 0;
@@ -36,7 +41,7 @@ struct Problem {
 
 // Fewer missing owners first, then more tokens/s; units with few owners divide them.
 struct Score {
-  std::uint32_t missing = 0;  // Σ over units of max(0, floor − distinct owners)
+  std::uint32_t missing = 0;  // Σ over units of Problem::missing()
   double throughput = 0;
   double thin = 0;  // Σ over units and owners that they miss of thinness, by the number of units
   double value() const { return throughput / (1 + thin); }

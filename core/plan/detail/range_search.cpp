@@ -13,9 +13,10 @@ namespace {
 constexpr std::uint32_t passes = 4;  // each from the best state so far, with another target
 constexpr std::size_t most_repeated = 200;
 constexpr std::uint32_t most_polished = 400;
-constexpr std::uint32_t polish_trials = 20'000;
-constexpr double polish_gain = 1.3;  // of the throughput, that one change is looked for
+constexpr std::uint64_t polish_passes = 60'000;  // over all holders
+constexpr double polish_gain = 1.3;              // of the throughput, that one change is looked for
 constexpr std::uint32_t short_chain = 12;
+constexpr std::uint32_t most_peers_of_all = 14;
 constexpr double most_plans = 20'000;  // that are all tried
 constexpr int revert_rounds = 2;
 constexpr std::uint32_t most_searched_ends = 200;
@@ -93,7 +94,7 @@ class RangeSearch {
   const Score& score() const { return best_score_; }
 
  private:
-  // In a large network, a peer that fits only an end of the chain stays where the greedy start put it.
+  // In a large network, a peer that fits only an end of the chain stays where the start put it.
   void consider(std::uint32_t peer) {
     const bool inner = problem_.fits(peer, {chain_.size() / 2, chain_.size() / 2 + 1});
     if (problem_.count > most_searched_ends && !inner) return;
@@ -158,7 +159,7 @@ class RangeSearch {
     if (!covers_more && hopeless) return false;  // too little at a lower rate, too
     const std::uint64_t passes = scheduler_.passes();
     if (covers_more) {
-      score = state_.score();
+      score = state_.score(scheduler_);
     } else if (shortfall_ == 0 && scheduler_.serves(state_.holders(), target_)) {
       score.throughput = scheduler_.largest_rate(state_.holders(), target_, std::min(bound_, target_ * 1.1));
     } else if (needed < target_ && scheduler_.serves(state_.holders(), needed)) {
@@ -311,12 +312,12 @@ bool improves(Scheduler& scheduler, const RangeState& state, Score& best) {
   Score score{state.missing(), 0, state.thin()};
   if (score.missing > best.missing) return false;
   if (score.missing < best.missing) {
-    best = state.score();
+    best = state.score(scheduler);
     return true;
   }
   const double needed = best.value() * (1 + score.thin) * (1 + 1e-6);
   if (!(needed > 0)) {
-    score = state.score();
+    score = state.score(scheduler);
   } else if (scheduler.serves(state.holders(), needed)) {
     score.throughput = scheduler.largest_rate(state.holders(), needed, needed * polish_gain);
   }
@@ -378,6 +379,7 @@ void try_all(const Problem& problem, std::uint32_t peer, RangeState& state, Scor
 }  // namespace
 
 bool all_ranges(const Problem& problem, RangeState& state) {
+  if (problem.count > most_peers_of_all) return false;
   double plans = 1;
   for (std::uint32_t peer = 0; peer < problem.count && plans <= most_plans; ++peer) {
     double fitting = 0;
@@ -397,10 +399,10 @@ bool all_ranges(const Problem& problem, RangeState& state) {
 void polish_ranges(const Problem& problem, RangeState& state) {
   if (problem.count > most_polished) return;
   const std::uint32_t size = problem.chain.size();
-  std::uint32_t left = polish_trials;
   Scheduler scheduler(problem.chain);
   Score best = state.score();
-  for (bool better = true; better && left > 0;) {
+  const auto goes_on = [&] { return scheduler.passes() < polish_passes; };
+  for (bool better = true; better && goes_on();) {
     better = false;
     std::vector<std::uint32_t> cuts = state.cuts();
     if (size <= short_chain) {
@@ -410,25 +412,23 @@ void polish_ranges(const Problem& problem, RangeState& state) {
     for (std::uint32_t peer = 0; peer < problem.count; ++peer) {
       UnitRange own = state.range(peer);
       for (std::size_t first = 0; first + 1 < cuts.size(); ++first) {
-        for (std::size_t end = first + 1; end < cuts.size() && left > 0; ++end) {
+        for (std::size_t end = first + 1; end < cuts.size() && goes_on(); ++end) {
           const UnitRange range{cuts[first], cuts[end]};
           if (!problem.fits(peer, range)) break;
           if (range == own) continue;
           state.set(peer, range);
-          --left;
           if (!improves(scheduler, state, best)) continue;
           own = range;
           better = true;
         }
       }
       state.set(peer, own);
-      for (std::uint32_t other = peer + 1; other < problem.count && left > 0; ++other) {
+      for (std::uint32_t other = peer + 1; other < problem.count && goes_on(); ++other) {
         const UnitRange of_other = state.range(other);
         if (own == of_other || own.empty() || of_other.empty()) continue;
         if (!problem.fits(peer, of_other) || !problem.fits(other, own)) continue;
         state.set(peer, of_other);
         state.set(other, own);
-        --left;
         if (improves(scheduler, state, best)) {
           own = of_other;
           better = true;

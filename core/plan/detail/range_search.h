@@ -27,7 +27,7 @@ struct SearchLimits {
 RangeState search_ranges(const Problem& problem, const RangeState& start, double bound,
                          const SearchLimits& limits);
 
-// For very few peers and units: the best of all ranges. False: there are too many of them, or none holds every unit.
+// For at most 14 peers with very few ranges: the best of all plans. False: there are too many, or no plan holds every unit.
 bool all_ranges(const Problem& problem, RangeState& state);
 
 // For few peers: any range between cuts, or any at all in a short chain, that raises the score by itself. Counted.

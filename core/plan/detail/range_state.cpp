@@ -6,7 +6,7 @@ RangeState::RangeState(const Problem& problem)
     : problem_(&problem),
       owned_(std::size_t{problem.chain.size()} * problem.owners, 0),
       distinct_(problem.chain.size(), 0),
-      missing_(problem.chain.size() * problem.floor),
+      missing_(problem.chain.size() * problem.missing(0)),
       thin_(problem.chain.size() * (problem.replicas - problem.floor) *
             (problem.replicas - problem.floor + 1) / 2) {
   for (std::uint32_t peer = 0; peer < problem.count; ++peer)
@@ -29,19 +29,24 @@ void RangeState::count(std::uint32_t peer, UnitRange range, bool add) {
     if (add) {
       if (owned++ > 0) continue;
       const std::uint32_t owners = distinct_[unit]++;
-      if (owners < problem_->floor) --missing_;
+      missing_ -= problem_->missing(owners) - problem_->missing(owners + 1);
       thin_ -= problem_->thinness(owners);
     } else {
       if (--owned > 0) continue;
       const std::uint32_t owners = --distinct_[unit];
-      if (owners < problem_->floor) ++missing_;
+      missing_ += problem_->missing(owners) - problem_->missing(owners + 1);
       thin_ += problem_->thinness(owners);
     }
   }
 }
 
 Score RangeState::score() const {
-  return {missing_, best_schedule(problem_->chain, holders_).throughput, thin()};
+  Scheduler scheduler(problem_->chain);
+  return score(scheduler);
+}
+
+Score RangeState::score(Scheduler& scheduler) const {
+  return {missing_, scheduler.best(holders_).throughput, thin()};
 }
 
 std::vector<std::uint32_t> RangeState::cuts() const {

@@ -21,6 +21,7 @@ class RangeState {
   std::uint32_t missing() const { return missing_; }  // as in Score
   double thin() const { return static_cast<double>(thin_) / problem_->chain.size(); }
   Score score() const;
+  Score score(Scheduler& scheduler) const;  // counts its passes there
   // Ends of ranges and of the chain, ascending.
   std::vector<std::uint32_t> cuts() const;
 

@@ -65,6 +65,12 @@ std::vector<std::set<std::string>> owners_of(const Chain& chain, const Plan& pla
 }
 
 // Every range for every peer: the fewest missing owners, then the most throughput.
+// A unit without any owner outweighs all that lack a second one.
+std::uint32_t missing_of(std::size_t owners, std::size_t floor, std::uint32_t units) {
+  if (owners == 0) return static_cast<std::uint32_t>(floor) * units;
+  return static_cast<std::uint32_t>(floor - std::min(owners, floor));
+}
+
 struct Optimum {
   std::uint32_t missing = 1000;
   double throughput = 0;
@@ -81,7 +87,7 @@ void try_all(const Chain& chain, const std::vector<PlanPeer>& peers, std::vector
       for (std::size_t i = 0; i < peers.size(); ++i) {
         if (holders[i].range.holds(unit)) owners.insert(peers[i].owner);
       }
-      if (owners.size() < floor) missing += static_cast<std::uint32_t>(floor - owners.size());
+      missing += missing_of(owners.size(), floor, chain.size());
     }
     if (missing > best.missing) return;
     const double throughput = best_schedule(chain, holders).throughput;
@@ -135,8 +141,7 @@ class TestPlanner : public QObject {
       std::set<std::string> all;
       for (const PlanPeer& peer : peers) all.insert(peer.owner);
       for (const auto& owners : owners_of(chain, *plan, peers))
-        missing += static_cast<std::uint32_t>(std::min<std::size_t>(2, all.size()) -
-                                              std::min(owners.size(), std::min<std::size_t>(2, all.size())));
+        missing += missing_of(owners.size(), std::min<std::size_t>(2, all.size()), chain.size());
       QVERIFY2(missing == best.missing, where.constData());
       QVERIFY2(plan->bound.throughput >= best.throughput * (1 - 1e-6), where.constData());
       if (best.throughput == 0) continue;
@@ -237,6 +242,33 @@ class TestPlanner : public QObject {
     QCOMPARE(plan.least_owners, 1u);
     QVERIFY(!plan.short_ranges.empty());
     QVERIFY(plan.throughput > 0);
+  }
+
+  // Two nodes hold all units, the last one alone with one of them, although both together hold more of the others.
+  void every_unit_has_a_holder_before_any_has_two() {
+    std::vector<Unit> units(4, {"unit", 1, 1});
+    const std::uint64_t gb = plan::test::gigabyte;
+    const Chain chain = Chain::of_units(units, {gb, gb, gb, 2 * gb}, 0, 1).value();
+    for (const std::size_t more : {std::size_t{0}, std::size_t{20}}) {  // all plans are tried, and a search
+      std::vector<PlanPeer> peers{plain_peer("a", 3), plain_peer("b", 3)};
+      for (std::size_t i = 0; i < more; ++i) peers.push_back(plain_peer("small" + std::to_string(i), 0));
+      const auto plan = make_plan(request_of(chain, peers));
+      QVERIFY2(plan.ok(), plan.ok() ? "" : plan.error().message.c_str());
+      QVERIFY(plan->throughput > 0);
+      QCOMPARE(plan->least_owners, 1u);
+    }
+  }
+
+  // As many owners as nodes, and nobody is left out.
+  void many_replicas_leave_nobody_out() {
+    std::vector<PlanPeer> peers;
+    for (int i = 0; i < 20; ++i) peers.push_back(plain_peer("node" + std::to_string(i), 4));
+    const Chain chain = plain_chain(4);
+    PlanRequest request = request_of(chain, peers);
+    request.options.replicas = 16;
+    const Plan plan = make_plan(request).value();
+    QVERIFY(plan.least_owners >= 16);
+    for (const PlacedPeer& peer : plan.peers) QVERIFY(peer.reason != Reason::TooSmall);
   }
 
   void a_refused_plan_says_where_and_how_much() {

@@ -44,6 +44,7 @@ class TestPlaygroundPage : public QObject {
   void a_refusal_is_told();
   void enter_sends_and_shift_enter_does_not();
   void the_answer_can_be_copied();
+  void tab_goes_from_the_text_to_the_controls();
 
  private:
   void start(double loss = 2.0) {
@@ -69,6 +70,16 @@ void TestPlaygroundPage::without_a_model_it_says_so() {
   QTest::mouseClick(empty->findChild<QPushButton*>(), Qt::LeftButton);
   QCOMPARE(fixture_->went_to, QString("training"));
   QVERIFY(!prompt()->isVisible());
+}
+
+void TestPlaygroundPage::tab_goes_from_the_text_to_the_controls() {
+  start();
+  QWidget* const clear = fixture_->find<QPushButton>("clear");
+  QStringList names;
+  for (QWidget* next = clear->nextInFocusChain(); next != clear && names.size() < 2;
+       next = next->nextInFocusChain())
+    if ((next->focusPolicy() & Qt::TabFocus) != 0) names << next->objectName();
+  QCOMPARE(names, (QStringList{"playground_controls", "mode"}));
 }
 
 void TestPlaygroundPage::a_young_model_is_called_young() {
