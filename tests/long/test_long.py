@@ -211,13 +211,14 @@ class LongChecks(unittest.TestCase):
 
     def test_a_command_that_is_ended_cleans_up(self):
         """The scripts of bare systems take back their mounts, which a later --fresh would look into."""
+        # A shell that begins a command in the foreground just as the signal comes runs its trap after the command.
         state, tools = self.root / "state", self.root / "tools"
         state.mkdir()
         tools.mkdir()
         (tools / "debootstrap").write_text('#!/bin/sh\nmkdir -p "$3"; exec sleep 60\n')
         (tools / "debootstrap").chmod(0o755)
         run = self.new_run()
-        source = 'STATE=$2; . "$1"; leave() { echo left >>"$STATE/left"; }; begin_check; sleep 60'
+        source = 'STATE=$2; . "$1"; leave() { echo left >>"$STATE/left"; }; begin_check; sleep 60 & wait'
         self.once((state / "left").exists, lambda: run.end(*run.children))
         run.part("packages", ["sh", "-euc", source, "sh", HERE.parent / "package_system.sh", state])
         self.once((state / "chroot").exists, lambda: run.end(*run.children))
