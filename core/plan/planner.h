@@ -3,8 +3,9 @@
 // fixed order, the searches count steps and never read a clock.
 //
 // Memory is a hard limit. First, as many units as possible have two distinct owners; then the throughput (schedule.h) is as
-// large as the searches find, where missing owners beyond two count against it. Every peer that fits any unit holds some, so further peers become replicas. Cuts are
-// common boundaries of stages. With few peers a second search allows any range.
+// large as the searches find, where missing owners beyond two count against it. Every peer that fits any unit holds some,
+// so further peers become replicas. Cuts are common boundaries of stages. With few peers a second search allows any range;
+// with very few, all plans are tried.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 #include <QtTest>
 #include <set>
 
+#include "core/plan/detail/recreate_ranges.h"
 #include "core/plan/schedule.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/plan/random_peers.h"
@@ -269,6 +270,17 @@ class TestPlanner : public QObject {
     const Plan plan = make_plan(request).value();
     QVERIFY(plan.least_owners >= 16);
     for (const PlacedPeer& peer : plan.peers) QVERIFY(peer.reason != Reason::TooSmall);
+    // The first choice, too, in which a search would have to find them a place.
+    plan::detail::Problem problem{chain};
+    problem.count = problem.owners = 20;
+    problem.floor = 2;
+    problem.replicas = 16;
+    problem.speed.assign(20, 1e9);
+    problem.line.assign(20, 1e9);
+    problem.memory.assign(20, 4 * plan::test::gigabyte);
+    for (std::uint32_t owner = 0; owner < 20; ++owner) problem.owner.push_back(owner);
+    const plan::detail::RangeState first = plan::detail::place_ranges(problem, 5);
+    for (std::uint32_t peer = 0; peer < 20; ++peer) QVERIFY(!first.range(peer).empty());
   }
 
   void a_refused_plan_says_where_and_how_much() {
