@@ -25,14 +25,18 @@ constexpr std::uint32_t refill_period = 64, refilled = 8;
 // Units that windows are filled over: about a third of a second.
 constexpr std::uint64_t most_filled = 6'000'000;
 
+void fastest_first(const Problem& problem, std::vector<std::uint32_t>& peers) {
+  std::stable_sort(peers.begin(), peers.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return problem.speed[a] > problem.speed[b]; });
+}
+
 class Recreate {
  public:
   Recreate(const Problem& problem, double bound, std::uint64_t seed)
       : problem_(problem), bound_(bound), filling_(problem), rng_(seed) {
     for (std::uint32_t peer = 0; peer < problem.count; ++peer)
       if (!filling_.windows(peer).empty()) placed_.push_back(peer);
-    std::stable_sort(placed_.begin(), placed_.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return problem.speed[a] > problem.speed[b]; });
+    fastest_first(problem, placed_);
     filling_.set_target(bound);
     for (const std::uint32_t peer : placed_) filling_.place(peer);
     best_ = filling_.ranges();
@@ -144,9 +148,7 @@ class Recreate {
       filling_.drop(peer);
     }
     if (rng_.below(2) == 0) {
-      std::stable_sort(chosen_.begin(), chosen_.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return problem_.speed[a] > problem_.speed[b];
-      });
+      fastest_first(problem_, chosen_);
     }
     for (const std::uint32_t peer : chosen_) filling_.place(peer);
     for (const std::uint32_t peer : chosen_) filling_.refill(peer);
@@ -186,8 +188,7 @@ class Recreate {
 RangeState place_ranges(const Problem& problem, double bound) {
   std::vector<std::uint32_t> order(problem.count);
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return problem.speed[a] > problem.speed[b]; });
+  fastest_first(problem, order);
   RangeState best(problem);
   Score score{std::numeric_limits<std::uint32_t>::max(), 0};
   for (double part = 1; part > 0.6; part -= 0.02) {
@@ -222,8 +223,7 @@ RangeState with_newcomers(const Problem& problem, const std::vector<UnitRange>& 
   }
   for (int round = 0; round < settling_rounds; ++round)
     for (std::uint32_t peer = 0; peer < problem.count; ++peer) filling.refill(peer);
-  std::stable_sort(newcomers.begin(), newcomers.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return problem.speed[a] > problem.speed[b]; });
+  fastest_first(problem, newcomers);
   for (const std::uint32_t peer : newcomers) filling.place(peer);
   return {problem, filling.ranges()};
 }
